@@ -1,0 +1,1 @@
+"""Belief models: p(theta = 1 | h, I)."""

@@ -1,0 +1,173 @@
+"""A belief that adds up learned weights of evidence, with redundancy, fitted on training episodes.
+
+    logit p(theta=1 | I) = a + sum_t  [sum_l  w_tl n_tl + v_tl s_tl] / (1 + (n_t - 1) rho_t)
+
+Over relation tags t and levels of support l: n counts stubs and s sums their scores; n_t is the
+tag's total. The denominator is the design effect of n_t observations with intraclass correlation
+rho_t: repeated evidence of one kind saturates instead of adding up. The posterior over (a, w, v,
+rho) is a Laplace approximation; predictions average the probability over draws from it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from numpy.typing import NDArray
+from numpyro.infer import SVI, Trace_ELBO
+from numpyro.infer.autoguide import AutoLaplaceApproximation
+
+from bed.domains import relation
+from bed.domains.encoding import LEVELS, Encoded, encode
+from bed.errors import DataError
+from bed.evidence import Episode, Evidence, Hypothesis
+from bed.protocols import BeliefQuery, Beliefs
+from bed.seeds import derive_seed, generator
+
+__all__ = ["AdditiveBelief", "fit_additive_belief"]
+
+Array = NDArray[np.float32]
+
+_CONTEXTS_PER_EPISODE = 4
+_STEPS = 1500
+_LEARNING_RATE = 0.02
+_NUM_DRAWS = 32
+_SMALLEST_BATCH = 64
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveBelief:
+    """Weights of evidence by relation and level, with posterior uncertainty.
+
+    Attributes:
+        tags: relations it knows; others leave the belief as it is.
+        intercept: shape (num_draws,), natural log odds without evidence.
+        weight: shape (num_draws, num_tags, num_levels), log odds a stub.
+        slope: the same shape, log odds a unit of score.
+        redundancy: shape (num_draws, num_tags), in (0, 1).
+    """
+
+    tags: tuple[str, ...]
+    intercept: Array
+    weight: Array
+    slope: Array
+    redundancy: Array
+
+    def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
+        """Answer every query; an outcome that its domain cannot read fails its query alone."""
+        questions = [(query.hypothesis, query.evidence) for query in queries]
+        try:
+            return Beliefs(self._mean_probability(encode(questions, self.tags)))
+        except DataError:
+            return self._one_by_one(questions)
+
+    def _one_by_one(self, questions: Sequence[tuple[Hypothesis, Evidence]]) -> Beliefs:
+        values, reasons = np.full(len(questions), np.nan), [None] * len(questions)
+        readable = []
+        for i, question in enumerate(questions):
+            try:
+                encode([question], self.tags)
+                readable.append(i)
+            except DataError as error:
+                reasons[i] = str(error)  # type: ignore[call-overload]
+        if readable:
+            encoded = encode([questions[i] for i in readable], self.tags)
+            values[readable] = self._mean_probability(encoded)
+        return Beliefs(values, tuple(reasons))
+
+    def _mean_probability(self, encoded: Encoded) -> NDArray[np.float64]:
+        size = len(encoded.count)
+        # few batch shapes, so that few programs are compiled
+        padded = max(_SMALLEST_BATCH, 1 << max(size - 1, 0).bit_length())
+        pad = ((0, padded - size), (0, 0), (0, 0))
+        mean = _mean_probability(
+            np.pad(encoded.count, pad),
+            np.pad(encoded.score, pad),
+            self.intercept,
+            self.weight,
+            self.slope,
+            self.redundancy,
+        )
+        return np.asarray(mean, dtype=np.float64)[:size]
+
+
+def _log_odds(count: Any, score: Any, intercept: Any, weight: Any, slope: Any, rho: Any) -> Any:
+    """Return log odds, shape (num_queries,), for one setting of the parameters."""
+    support = (count * weight + score * slope).sum(axis=-1)
+    total = count.sum(axis=-1)
+    effect = 1.0 + jnp.maximum(total - 1.0, 0.0) * rho
+    return intercept + (support / effect).sum(axis=-1)
+
+
+@jax.jit
+def _mean_probability(
+    count: Any, score: Any, intercept: Any, weight: Any, slope: Any, rho: Any
+) -> Any:
+    def add(total: Any, draw: Any) -> tuple[Any, None]:
+        return total + jax.nn.sigmoid(_log_odds(count, score, *draw)), None
+
+    start = jnp.zeros(count.shape[0])
+    total, _ = jax.lax.scan(add, start, (intercept, weight, slope, rho))
+    return total / intercept.shape[0]
+
+
+def _model(count: Any, score: Any, label: Any, share: Any) -> None:
+    shape = count.shape[1:]
+    intercept = numpyro.sample("intercept", dist.Normal(0.0, 0.5))
+    weight = numpyro.sample("weight", dist.Normal(0.0, 1.0).expand(shape).to_event(2))
+    slope = numpyro.sample("slope", dist.Normal(0.0, 0.5).expand(shape).to_event(2))
+    rho = numpyro.sample("redundancy", dist.Beta(1.5, 1.5).expand(shape[:1]).to_event(1))
+    odds = _log_odds(count, score, intercept, weight, slope, rho)
+    fit = (share * dist.Bernoulli(logits=odds).log_prob(label)).sum()
+    numpyro.factor("labels", fit)
+
+
+def fit_additive_belief(episodes: Sequence[Episode], seed: int = 0) -> AdditiveBelief:
+    """Fit the weights on the labels of training episodes.
+
+    Each episode gives a few contexts of random length and membership that share one label, so
+    each counts a fraction: the posterior is as wide as the number of labels warrants.
+
+    Args:
+        episodes: training episodes of both labels.
+        seed: of the contexts and of the posterior draws.
+
+    Raises:
+        DataError: for no episodes, or labels of one class only.
+    """
+    labels = {episode.label for episode in episodes}
+    if len(labels) < 2:
+        raise DataError(
+            f"fitting a belief needs episodes of both labels, got {len(episodes)} of {labels}: "
+            "one class only"
+        )
+    tags = sorted(
+        {relation(e.target, stub.experiment).tag for e in episodes for stub in e.pool}
+    )
+    rng = generator(seed, "contexts")
+    questions, label = [], []
+    for episode in episodes:
+        for _ in range(_CONTEXTS_PER_EPISODE):
+            size = int(rng.integers(0, len(episode.pool) + 1))
+            members = rng.permutation(len(episode.pool))[:size]
+            questions.append((episode.target, tuple(episode.pool[i] for i in members)))
+            label.append(episode.label)
+    encoded = encode(questions, tags)
+    data = (encoded.count, encoded.score, np.array(label, dtype=np.float32))
+    guide = AutoLaplaceApproximation(_model)
+    svi = SVI(_model, guide, numpyro.optim.Adam(_LEARNING_RATE), Trace_ELBO())
+    key = jax.random.key(derive_seed(seed, "fit") & 0xFFFFFFFF)
+    share = 1.0 / _CONTEXTS_PER_EPISODE
+    result = svi.run(key, _STEPS, *data, share, progress_bar=False)
+    draws = guide.sample_posterior(key, result.params, sample_shape=(_NUM_DRAWS,))
+    return AdditiveBelief(
+        tuple(tags),
+        *(np.asarray(draws[name]) for name in ("intercept", "weight", "slope", "redundancy")),
+    )
+
+

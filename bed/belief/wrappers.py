@@ -1,0 +1,120 @@
+"""Wrappers that mend any belief model: Platt recalibration and averaging over orders."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+
+from bed.errors import DataError
+from bed.evidence import Evidence
+from bed.information import checked_probabilities, log_odds, probability
+from bed.protocols import BeliefModel, BeliefQuery, Beliefs
+from bed.seeds import generator
+
+__all__ = ["PermutationAveraged", "Recalibrated", "fit_platt"]
+
+_CLIP = 1e-3
+_INVERSE_PENALTY = 1e6
+
+
+@dataclass(frozen=True)
+class Recalibrated:
+    """A belief with log odds mapped to `slope * log_odds + intercept` (Platt 1999).
+
+    Attributes:
+        belief: the model to mend.
+        slope: below 1 tames overconfidence.
+        intercept: natural log odds.
+    """
+
+    belief: BeliefModel
+    slope: float
+    intercept: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.slope) and self.slope > 0 and np.isfinite(self.intercept)):
+            raise DataError(
+                f"slope {self.slope!r} must be finite and above 0, and intercept "
+                f"{self.intercept!r} finite"
+            )
+
+    def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
+        """Answer every query; failed ones stay failed."""
+        raw = self.belief.probabilities(queries)
+        known = np.where(np.isnan(raw.probabilities), 0.5, raw.probabilities)
+        return Beliefs(
+            probability(self.slope * log_odds(known, _CLIP) + self.intercept), raw.reasons
+        )
+
+
+def fit_platt(p: ArrayLike, label: ArrayLike) -> tuple[float, float]:
+    """Return slope and intercept that fit labels best on the log odds of forecasts.
+
+    Forecasts are clipped to [0.001, 0.999]; the slope is penalised with C = 1e6.
+
+    Args:
+        p: forecasts, shape (n,).
+        label: 0 or 1, shape (n,).
+
+    Raises:
+        DataError: where the shapes differ or the labels are of one class.
+    """
+    odds = log_odds(checked_probabilities(p), _CLIP)
+    y = np.asarray(label, dtype=np.float64)
+    if odds.shape != y.shape:
+        raise DataError(f"{odds.shape} forecasts and {y.shape} labels differ in shape")
+    if not {0.0, 1.0} == set(np.unique(y)):
+        raise DataError("labels of one class, or not binary: the fit is undefined")
+    sign = 2.0 * y - 1.0
+
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        margin = sign * (parameters[0] * odds + parameters[1])
+        residual = -sign * probability(-margin)
+        penalty = parameters[0] / _INVERSE_PENALTY
+        value = np.logaddexp(0.0, -margin).sum() + 0.5 * parameters[0] * penalty
+        return value, np.array([(residual * odds).sum() + penalty, residual.sum()])
+
+    fit = minimize(loss, np.array([1.0, 0.0]), jac=True, method="BFGS")
+    return float(fit.x[0]), float(fit.x[1])
+
+
+@dataclass(frozen=True)
+class PermutationAveraged:
+    """A belief averaged over several orders of the evidence, for models that mind the order.
+
+    Attributes:
+        belief: the model to mend.
+        num_orders: orders to ask about, the given one first; the probabilities are averaged.
+    """
+
+    belief: BeliefModel
+    num_orders: int = 4
+
+    def __post_init__(self) -> None:
+        if self.num_orders < 1:
+            raise DataError(f"num_orders is {self.num_orders}; at least one order is needed")
+
+    def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
+        """Answer every query; it fails where any of its orders failed."""
+        asked = [
+            BeliefQuery(query.hypothesis, order, query.seed)
+            for query in queries
+            for order in self._orders(query)
+        ]
+        answers = self.belief.probabilities(asked)
+        values = answers.probabilities.reshape(len(queries), self.num_orders).mean(axis=1)
+        rows = range(0, len(asked), self.num_orders)
+        reasons = tuple(
+            next(filter(None, answers.reasons[row : row + self.num_orders]), None) for row in rows
+        )
+        return Beliefs(values, reasons)
+
+    def _orders(self, query: BeliefQuery) -> list[Evidence]:
+        rng = generator(query.seed, "orders")
+        shuffled = [
+            tuple(query.evidence[i] for i in rng.permutation(len(query.evidence)))
+            for _ in range(self.num_orders - 1)
+        ]
+        return [query.evidence, *shuffled]

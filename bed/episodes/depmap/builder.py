@@ -1,0 +1,192 @@
+"""The DepMap builder: tables and one seed in, an episode file out."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from bed import __version__
+from bed.domains.depmap import FUNCTIONAL
+from bed.episodes.depmap.claims import Writer
+from bed.episodes.depmap.frames import sha256
+from bed.episodes.depmap.partners import Partners
+from bed.episodes.depmap.pools import CONTROL, Draw, PoolMaker
+from bed.episodes.depmap.screen import EXPRESSED_FROM, Screen, Tables, load
+from bed.episodes.depmap.selection import TARGETS_PER_GENE, Candidate, select
+from bed.episodes.depmap.split import SHARES, gene_split, is_reference
+from bed.episodes.depmap.tables import BINS
+from bed.episodes.files import EpisodeFile
+from bed.errors import DataError
+from bed.seeds import derive_seed, generator
+
+__all__ = ["Progress", "build_depmap"]
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage's name, how much of it is done, and how much there is."""
+
+BUILDER = "depmap/1"
+SELECTIVE = (0.05, 0.95)
+MIN_LINES = 10
+
+
+def build_depmap(
+    tables: Tables,
+    seed: int = 0,
+    max_episodes: int = 6000,
+    progress: Progress = lambda stage, done, total: None,
+) -> EpisodeFile:
+    """Build balanced episodes, split by gene.
+
+    Args:
+        tables: the input files.
+        seed: everything random hangs on it.
+        max_episodes: at most so many, 60:10:30 over train, validation and test.
+        progress: told how far the build is.
+
+    Raises:
+        DataError: for malformed tables, or tables that give no episode at all.
+    """
+    if max_episodes < 2:
+        raise DataError(f"--max-episodes {max_episodes}: at least 2 are needed (one of each label)")
+    screen = load(tables, lambda stage: progress(stage, 0, 0))
+    builder = _Builder(screen, seed)
+    candidates = builder.candidates(progress)
+    short: dict[str, int] = {}
+    chosen: list[tuple[str, Candidate]] = []
+    for split, share in SHARES.items():
+        wanted = 2 * round(max_episodes * share / 2)
+        found = select(candidates[split], wanted, seed, split)
+        if len(found) < wanted:
+            short[f"{split} episodes"] = wanted - len(found)
+        chosen += [(split, item) for item in found]
+    if not chosen:
+        raise DataError(
+            "no episodes: no line offers both a supported and an unsupported target with 16 stubs; "
+            f"excluded so far: {dict(builder.excluded)}; give a table with more genes and lines"
+        )
+    for _, item in chosen:
+        for name, num in item.pool.short.items():
+            short[name] = short.get(name, 0) + num
+    return builder.written(chosen, tables, short, progress)
+
+
+class _Builder:
+    """What one build holds on to."""
+
+    def __init__(self, screen: Screen, seed: int) -> None:
+        self._screen, self._seed = screen, seed
+        self._measured, self._supported = screen.measured(), screen.supported()
+        self._splits = [gene_split(seed, gene) for gene in screen.genes]
+        training = np.array([split == "train" for split in self._splits])
+        screened = self._measured.any(axis=0)
+        reference = np.array([is_reference(seed, line) for line in screen.lines])
+        self._target_lines = screened & ~reference
+        self._num_reference = int((screened & reference).sum())
+        self._partners = Partners(screen.genes, screen.effect[:, screened & reference], training)
+        self._maker = PoolMaker(screen, self._partners, training, seed)
+        self._refuted = screen.refuted()
+        self._knocked_down = None if screen.rnai is None else screen.rnai >= BINS["dependency"]
+        self.excluded: Counter[str] = Counter(screen.excluded)
+
+    def candidates(self, progress: Progress) -> dict[str, list[Candidate]]:
+        """Return the possible targets of each split."""
+        found: dict[str, list[Candidate]] = {split: [] for split in SHARES}
+        genes = self._selective()
+        for done, gene in enumerate(genes):
+            found[self._splits[gene]] += self._of_gene(gene)
+            progress("drawing pools", done + 1, len(genes))
+        return found
+
+    def _selective(self) -> list[int]:
+        """Return the genes that are dependencies in 5-95 % of lines."""
+        num = self._measured.sum(axis=1)
+        rate = self._supported.sum(axis=1) / np.maximum(num, 1)
+        rare, common = (num >= MIN_LINES) & (rate < SELECTIVE[0]), rate > SELECTIVE[1]
+        self.excluded["genes measured in fewer than 10 lines"] = int((num < MIN_LINES).sum())
+        self.excluded["genes that are dependencies in under 5 % of lines"] = int(rare.sum())
+        self.excluded["genes that are dependencies in over 95 % of lines"] = int(
+            (common & (num >= MIN_LINES)).sum()
+        )
+        return [int(at) for at in np.flatnonzero((num >= MIN_LINES) & ~rare & ~common)]
+
+    def _of_gene(self, gene: int) -> Iterator[Candidate]:
+        screen = self._screen
+        lines = np.flatnonzero(self._target_lines & self._measured[gene])
+        if screen.expression is not None:
+            silent = screen.expression[gene, lines] < EXPRESSED_FROM
+            self.excluded["targets not expressed in the line"] += int(silent.sum())
+            lines = lines[~silent]
+        rng = generator(self._seed, "target lines", screen.genes[gene])
+        for line in rng.permutation(lines)[:TARGETS_PER_GENE]:
+            pool = self._maker.draw(gene, int(line))
+            if pool is None:
+                self.excluded["targets with fewer than 16 stubs"] += 1
+                continue
+            yield Candidate(
+                gene=gene,
+                line=int(line),
+                lineage=screen.lineages[line],
+                label=bool(self._supported[gene, line]),
+                refuted=bool(self._refuted[gene, line]),
+                num_supporting=sum(map(self._supports, pool.draws)),
+                pool=pool,
+            )
+
+    def _supports(self, draw: Draw) -> bool:
+        """Return whether a related stub supports its own h'; only knock-outs and -downs can."""
+        if draw.tier == CONTROL or draw.kind not in FUNCTIONAL:
+            return False
+        table = self._supported if draw.kind == "knockout" else self._knocked_down
+        return table is not None and bool(table[draw.gene, draw.line])
+
+    def written(
+        self,
+        chosen: list[tuple[str, Candidate]],
+        tables: Tables,
+        short: dict[str, int],
+        progress: Progress,
+    ) -> EpisodeFile:
+        """Return the chosen targets as episodes, in a random order that the seed fixes."""
+        writer = Writer(self._screen, self._partners)
+        pairs = []
+        for done, (split, item) in enumerate(chosen):
+            pairs.append(writer.episode(item, split))
+            progress("writing episodes", done + 1, len(chosen))
+        pairs.sort(key=lambda pair: derive_seed(self._seed, "order", pair[0].id))
+        info = {
+            "domain": "depmap",
+            "seed": self._seed,
+            "builder": BUILDER,
+            "bed_version": __version__,
+            "inputs": _inputs(tables),
+            "absent": sorted(set(tables.__dataclass_fields__) - set(tables.given())),
+            "excluded": {name: num for name, num in sorted(self.excluded.items()) if num},
+            "short": dict(sorted(short.items())),
+            "counts": dict(Counter(split for split, _ in chosen)),
+            "num_reference_lines": self._num_reference,
+            "partner_floor": round(self._partners.floor, 3),
+            "notes": self._notes(),
+        }
+        return EpisodeFile(
+            tuple(episode for episode, _ in pairs), info, tuple(held_out for _, held_out in pairs)
+        )
+
+    def _notes(self) -> list[str]:
+        screen = self._screen
+        notes = []
+        if screen.is_binned:
+            notes.append("binned effects: negatives have no refuted class")
+        elif screen.probability is None:
+            notes.append("no probability table: the effect alone decides")
+        if screen.expression is None:
+            notes.append("no expression table: genes that a line does not express may be targets")
+        if screen.mutations is not None:
+            notes.append("the mutation table lists mutations only: no record means not reported")
+        return notes
+
+
+def _inputs(tables: Tables) -> list[dict[str, str]]:
+    return [
+        {"role": role, "file": path.name, "sha256": sha256(path)}
+        for role, path in sorted(tables.given().items())
+    ]

@@ -1,0 +1,104 @@
+"""The wording and the fields of hypotheses, experiments and episodes."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from bed.domains import reading, relation
+from bed.domains.depmap import CLAIMS
+from bed.episodes.depmap.partners import Partners
+from bed.episodes.depmap.pools import Draw
+from bed.episodes.depmap.screen import Screen
+from bed.episodes.depmap.selection import Candidate
+from bed.evidence import Episode, Experiment, Fields, Hypothesis, Outcome, Stub
+
+__all__ = ["Writer"]
+
+_DEPENDENCY = "Gene {gene} is a dependency (essential for fitness) in cell line {line}: "
+_KNOCKOUT = _DEPENDENCY + "a genome-wide CRISPR knockout screen of {line} "
+_CLAIMS = {
+    "bins": _KNOCKOUT
+    + "places {gene} in the dependency bin or a stronger one (gene effect of -0.5 or below).",
+    "effect": _KNOCKOUT + "gives {gene} a gene effect of -0.5 or below.",
+    "probability": _KNOCKOUT + "gives {gene} a gene effect of -0.5 or below and a probability of "
+    "dependency of 0.5 or above.",
+    "knockdown": _DEPENDENCY + "an RNAi knockdown screen of {line} places {gene} in the "
+    "dependency bin or a stronger one (score of -0.5 or below).",
+    "expression": "Gene {gene} is highly expressed in cell line {line}: its log2(TPM + 1) is "
+    "{top:g} or above, the top quarter of cell lines.",
+    "copy_number": "Gene {gene} is amplified in cell line {line}: its relative copy number is 1.5 "
+    "or above.",
+    "mutation": "Gene {gene} carries a damaging or driver mutation in cell line {line}.",
+}
+
+
+class Writer:
+    """Turns drawn indices into values.
+
+    Args:
+        screen: the aligned tables.
+        partners: the co-essential partners of each gene.
+    """
+
+    def __init__(self, screen: Screen, partners: Partners) -> None:
+        self._screen = screen
+        self._coessential = cache(partners.fields)
+        self._criterion = (
+            "bins"
+            if screen.is_binned
+            else "effect"
+            if screen.probability is None
+            else "probability"
+        )
+        self.experiment = cache(self._experiment)
+
+    def episode(self, found: Candidate, split: str) -> tuple[Episode, Outcome]:
+        """Return the episode, and apart from it the held-out outcome that gives its label."""
+        screen = self._screen
+        held_out = self.experiment("knockout", found.gene, found.line)
+        outcome = self._outcome("knockout", found.gene, found.line)
+        gene, line = screen.genes[found.gene], screen.lines[found.line]
+        target = held_out.hypothesis
+        pool = tuple(self._stub(draw) for draw in found.pool.draws)
+        relations = [relation(target, stub.experiment) for stub in pool]
+        return Episode(
+            id=f"depmap:{gene}:{line}",
+            target=target,
+            label=int(reading(held_out, outcome).supported),
+            pool=pool,
+            tiers=tuple(item.tier for item in relations),
+            tags=tuple(item.tag for item in relations),
+            split=split,
+            unit=gene,
+        ), outcome
+
+    def _stub(self, draw: Draw) -> Stub:
+        at = (draw.kind, draw.gene, draw.line)
+        return Stub(self.experiment(*at), self._outcome(*at))
+
+    def _outcome(self, kind: str, gene: int, line: int) -> Outcome:
+        return Outcome(Fields(self._screen.outcome(kind, gene, line)))
+
+    def _experiment(self, kind: str, gene: int, line: int) -> Experiment:
+        screen = self._screen
+        name, cell = screen.genes[gene], screen.lines[line]
+        where: dict[str, Any] = {
+            "gene": name,
+            "cell_line": cell,
+            "lineage": screen.lineages[line],
+            "coessential": self._coessential(gene),
+        }
+        more = {"top_quarter_from": self._top_quarter(gene)} if kind == "expression" else {}
+        wording = _CLAIMS[self._criterion if kind == "knockout" else kind]
+        text = wording.format(gene=name, line=cell, top=more.get("top_quarter_from"))
+        return Experiment(
+            id=f"{kind}:{name}:{cell}",
+            hypothesis=Hypothesis(text, "depmap", Fields(claim=CLAIMS[kind], **where)),
+            fields=Fields(kind=kind, **where, **more),
+        )
+
+    def _top_quarter(self, gene: int) -> float:
+        """Return the 75th percentile of the gene's log2(TPM + 1) over lines."""
+        assert self._screen.expression is not None
+        return round(float(np.nanpercentile(self._screen.expression[gene], 75)), 3)

@@ -1,0 +1,69 @@
+"""Files to data frames, with every column as it is named in the file."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bed.errors import DataError
+
+__all__ = ["read_frame", "sha256"]
+
+
+def sha256(path: Path) -> str:
+    """Return the file's SHA-256 as hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_frame(path: Path, *, as_text: bool = False) -> pd.DataFrame:
+    """Return a table with its columns exactly as named, duplicates included.
+
+    Args:
+        path: .csv, .csv.gz, .tsv, .tsv.gz or .parquet.
+        as_text: read every cell of a delimited file as text, blanks as "".
+
+    Raises:
+        DataError: for a file that is absent, empty, of another type or unreadable.
+    """
+    if not path.is_file():
+        raise DataError(f"{path}: no such file")
+    kind = re.search(r"\.(csv|tsv|txt|parquet|pq)(\.gz)?$", path.name.lower())
+    if kind is None:
+        raise DataError(f"{path.name}: unknown file type; use .csv, .csv.gz, .tsv or .parquet")
+    try:
+        if kind.group(1) in ("parquet", "pq"):
+            return _read_parquet(path)
+        return _read_delimited(path, "," if kind.group(1) == "csv" else "\t", as_text)
+    except (pa.ArrowException, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise DataError(f"{path.name}: cannot be read ({str(error).strip()})") from error
+    except (UnicodeDecodeError, EOFError, OSError) as error:
+        raise DataError(f"{path.name}: cannot be read ({error}); is it the whole file?") from error
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    frame: pd.DataFrame = pq.read_table(path).to_pandas()
+    frame.columns = frame.columns.astype(str)
+    if isinstance(frame.index, pd.RangeIndex):
+        return frame
+    return frame.reset_index(names="")
+
+
+def _read_delimited(path: Path, separator: str, as_text: bool) -> pd.DataFrame:
+    """Read the header apart from the body, because pandas renames duplicate columns."""
+    header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str)
+    names = [str(name).strip() for name in header.fillna("").iloc[0]]
+    if as_text:
+        body = pd.read_csv(
+            path, sep=separator, header=None, skiprows=1, dtype=str, keep_default_na=False
+        )
+    else:
+        body = pd.read_csv(path, sep=separator, header=None, skiprows=1, low_memory=False)
+    if body.shape[1] != len(names):
+        raise DataError(
+            f"{path.name}: {len(names)} column names but {body.shape[1]} columns of data"
+        )
+    return body.set_axis(names, axis=1)

@@ -1,0 +1,185 @@
+"""Reading the public DepMap tables: any of their layouts in, one checked matrix out.
+
+A matrix comes as csv, csv.gz, tsv or parquet, with cell lines as rows (`GENE (entrez)` columns) or
+as columns (`gene`, `entrez_id`, then one column per line). Either way it leaves as genes x lines,
+sorted by name, so that the order in the file never matters.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bed.episodes.depmap.frames import read_frame
+from bed.episodes.depmap.lines import Lines
+from bed.errors import DataError
+
+__all__ = ["BINS", "Matrix", "gene_symbol", "read_matrix"]
+
+BINS = {"strong_dependency": 2, "dependency": 1, "weak_dependency": 0}
+"""Effect bin -> its number in the tables; -1 is missing."""
+
+_ENTREZ = re.compile(r"^(\S.*?) \((?:\d+|nan|Unknown)\)$")
+_LINE_ID = re.compile(r"^ACH-\d{6}$")
+_LINE_COLUMNS = ("ModelID", "DepMap_ID", "depmap_id", "model_id")
+_GENE_COLUMNS = ("gene", "Gene", "Hugo_Symbol", "HugoSymbol", "symbol")
+_OTHER_COLUMNS = {
+    "entrez_id",
+    "SequencingID",
+    "ModelConditionID",
+    "IsDefaultEntryForModel",
+    "IsDefaultEntryForMC",
+    "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """One table of numbers.
+
+    Attributes:
+        name: the file's base name, for messages.
+        genes: row names, sorted.
+        lines: column names after `Lines.name`, sorted.
+        values: genes x lines; NaN where the file has no number.
+    """
+
+    name: str
+    genes: tuple[str, ...]
+    lines: tuple[str, ...]
+    values: NDArray[np.float64]
+
+
+def gene_symbol(name: str) -> str:
+    """Return the symbol of `GENE (entrez)` or of a plain symbol."""
+    found = _ENTREZ.match(name.strip())
+    return found.group(1) if found else name.strip()
+
+
+def read_matrix(path: Path, lines: Lines, low: float, high: float, what: str) -> Matrix:
+    """Return a matrix of numbers within [low, high], as genes x lines.
+
+    Args:
+        path: the table.
+        lines: how the cell lines are called.
+        low: least value allowed; the bins' -1 is read as missing beforehand.
+        high: greatest value allowed.
+        what: the table's content and unit, for messages.
+
+    Raises:
+        DataError: for a cell that is no number or out of range, a gene or line that stands twice
+            with different values, or a table without cell lines.
+    """
+    rows, columns, values = _numbers(path, lines)
+    if what.startswith("bin"):
+        values[values == -1] = np.nan
+        _refuse(path, rows, columns, values, values % 1 != 0, f"{what}: -1, 0, 1 or 2")
+    _refuse(path, rows, columns, values, np.isinf(values), "a finite number")
+    outside = (values < low) | (values > high)
+    _refuse(path, rows, columns, values, outside, f"{what}, from {low:g} to {high:g}")
+    if _num_lines(columns, lines) > _num_lines(rows, lines):
+        genes, cells, values = rows, columns, values
+    elif _num_lines(rows, lines):
+        genes, cells, values = columns, rows, values.T
+    else:
+        raise DataError(
+            f"{path.name}: neither its rows ({rows[0]!r}, ...) nor its columns ({columns[0]!r}, "
+            "...) are cell lines; expected ACH-... or CCLE names, or name them in --models"
+        )
+    values, symbols = _collapsed(path, "gene", genes, gene_symbol, values)
+    values, names = _collapsed(path, "cell line", cells, lines.name, values.T)
+    return Matrix(path.name, symbols, names, np.ascontiguousarray(values.T))
+
+
+def _numbers(path: Path, lines: Lines) -> tuple[list[str], list[str], NDArray[np.float64]]:
+    """Return row names, column names and the cells between them."""
+    frame = read_frame(path)
+    if "IsDefaultEntryForModel" in frame:
+        frame = frame[frame["IsDefaultEntryForModel"].astype(str).isin(["Yes", "True", "1"])]
+    named = [name for name in (*_LINE_COLUMNS, *_GENE_COLUMNS) if name in frame.columns]
+    key = named[0] if named else frame.columns[0]
+    at = list(frame.columns).index(key)
+    ids = frame.iloc[:, at]
+    if frame.empty or frame.shape[1] < 2:
+        raise DataError(f"{path.name}: no rows or no columns of data")
+    if ids.isna().any() or pd.api.types.is_numeric_dtype(ids):
+        raise DataError(
+            f"{path.name}: column {key or 'one'!r} should name each row's cell line or gene, but "
+            f"holds {ids[ids.isna()].iloc[0] if ids.isna().any() else ids.iloc[0]!r}"
+        )
+    keep = [
+        i
+        for i, name in enumerate(frame.columns)
+        if i != at and (name not in _OTHER_COLUMNS if named else name != "entrez_id")
+    ]
+    rows = [str(name).strip() for name in ids]
+    columns = [str(frame.columns[i]) for i in keep]
+    if not columns or "" in columns:
+        raise DataError(f"{path.name}: a column of data has no name")
+    body = frame.iloc[:, keep]
+    return rows, columns, _as_floats(path, rows, columns, body)
+
+
+def _as_floats(
+    path: Path, rows: list[str], columns: list[str], body: pd.DataFrame
+) -> NDArray[np.float64]:
+    if all(pd.api.types.is_numeric_dtype(kind) for kind in body.dtypes):
+        return body.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = np.empty(body.shape)
+    for j, column in enumerate(columns):
+        cells = body.iloc[:, j]
+        if not pd.api.types.is_numeric_dtype(cells):
+            cells = cells.replace(BINS | {"missing": -1})
+        found = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        for i in np.flatnonzero(np.isnan(found) & cells.notna().to_numpy())[:1]:
+            raise DataError(
+                f"{path.name}: row {rows[i]!r}, column {column!r} holds {cells.iloc[i]!r}, which "
+                "is not a number; mend the cell or leave it blank"
+            )
+        values[:, j] = found
+    return values
+
+
+def _refuse(
+    path: Path,
+    rows: list[str],
+    columns: list[str],
+    values: NDArray[np.float64],
+    wrong: NDArray[np.bool_],
+    expected: str,
+) -> None:
+    wrong = wrong & ~np.isnan(values)
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        raise DataError(
+            f"{path.name}: row {rows[i]!r}, column {columns[j]!r} holds {values[i, j]:g}; expected "
+            f"{expected} ({int(wrong.sum())} such cells)"
+        )
+
+
+def _num_lines(names: list[str], lines: Lines) -> int:
+    return sum(bool(_LINE_ID.match(name)) or name in lines.names for name in names)
+
+
+def _collapsed(
+    path: Path,
+    what: str,
+    labels: list[str],
+    named: Callable[[str], str],
+    values: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Return the rows sorted by name, with identical duplicates as one."""
+    rows: dict[str, int] = {}
+    for i, label in enumerate(labels):
+        first = rows.setdefault(named(label), i)
+        if first != i and not np.array_equal(values[first], values[i], equal_nan=True):
+            raise DataError(
+                f"{path.name}: {what} {named(label)!r} stands twice with different values "
+                f"({labels[first]!r} and {label!r}); keep one of them"
+            )
+    names = tuple(sorted(rows))
+    return values[[rows[name] for name in names]], names

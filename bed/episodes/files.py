@@ -1,0 +1,175 @@
+"""The episode file: parquet, one row an episode, with a JSON block on how it was built.
+
+Columns: `id`, `domain`, `split`, `unit`, `label` for reading with any tool, `episode` (the whole
+episode as JSON) and `held_out` (the outcome that gives the label, as JSON, for the audit alone).
+The key "bed" of the schema's metadata holds `format`, `domain`, `seed` and the builder's account.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from bed.errors import DataError
+from bed.evidence import Episode, Outcome, from_json, to_json
+
+__all__ = ["FORMAT", "EpisodeFile", "read_episodes", "write_episodes"]
+
+FORMAT = "bed-episodes/1"
+_KEY = b"bed"
+_SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("domain", pa.string()),
+        ("split", pa.string()),
+        ("unit", pa.string()),
+        ("label", pa.int8()),
+        ("episode", pa.string()),
+        ("held_out", pa.string()),
+    ]
+)
+_ROWS_PER_GROUP = 512
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeFile:
+    """Episodes and how they came about.
+
+    Attributes:
+        episodes: in the order of the file.
+        info: the builder's account: seed, inputs, what was left out, what fell short, notes.
+        held_out: for each episode the outcome that gives its label, or None where not kept.
+            For audits; nothing that forms a belief may see it.
+    """
+
+    episodes: tuple[Episode, ...]
+    info: Mapping[str, Any] = field(default_factory=dict)
+    held_out: tuple[Outcome | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "episodes", tuple(self.episodes))
+        object.__setattr__(self, "held_out", tuple(self.held_out) or (None,) * len(self.episodes))
+        if len(self.held_out) != len(self.episodes):
+            raise DataError(
+                f"{len(self.held_out)} held-out outcomes for {len(self.episodes)} episodes; give "
+                "one an episode, or none"
+            )
+
+
+def write_episodes(path: Path, file: EpisodeFile) -> None:
+    """Write the file whole or not at all; equal content gives equal bytes.
+
+    Raises:
+        DataError: for two episodes of one id, or a folder that cannot be written to.
+    """
+    ids = [episode.id for episode in file.episodes]
+    if len(set(ids)) < len(ids):
+        raise DataError(f"episode {_twice(ids)!r} stands twice; ids must be unique within a file")
+    block = json.dumps({**file.info, "format": FORMAT}, sort_keys=True, ensure_ascii=False)
+    table = pa.table(_columns(file), schema=_SCHEMA.with_metadata({_KEY: block.encode()}))
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        pq.write_table(table, beside, compression="zstd", row_group_size=_ROWS_PER_GROUP)
+        beside.replace(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _twice(ids: Sequence[str]) -> str:
+    seen: set[str] = set()
+    return next(item for item in ids if item in seen or seen.add(item))  # type: ignore[func-returns-value]
+
+
+def _columns(file: EpisodeFile) -> dict[str, list[Any]]:
+    return {
+        "id": [episode.id for episode in file.episodes],
+        "domain": [episode.target.domain for episode in file.episodes],
+        "split": [episode.split for episode in file.episodes],
+        "unit": [episode.unit for episode in file.episodes],
+        "label": [episode.label for episode in file.episodes],
+        "episode": [to_json(episode) for episode in file.episodes],
+        "held_out": [None if outcome is None else to_json(outcome) for outcome in file.held_out],
+    }
+
+
+def read_episodes(path: Path, split: str | None = None) -> EpisodeFile:
+    """Read an episode file, or one split of it.
+
+    Args:
+        path: what `write_episodes` wrote.
+        split: "train", "validation" or "test"; all of them if None.
+
+    Raises:
+        DataError: for a file that is absent, not parquet or of another format, or a row that does
+            not hold a valid episode; rows count from 1.
+    """
+    if split not in (None, "train", "validation", "test"):
+        raise DataError(f"split {split!r} is not one of train, validation, test")
+    table = _table(path)
+    info = _info(path, table)
+    rows = range(table.num_rows)
+    if split is not None:
+        rows = pc.indices_nonzero(pc.equal(table["split"], split)).to_pylist()
+        table = table.take(rows)
+    numbered = zip(rows, table.to_pylist(), strict=True)
+    pairs = [_row(path, number + 1, row) for number, row in numbered]
+    episodes = tuple(episode for episode, _ in pairs)
+    ids = [episode.id for episode in episodes]
+    if len(set(ids)) < len(ids):
+        raise DataError(f"{path}: episode {_twice(ids)!r} stands twice; build the file again")
+    return EpisodeFile(episodes, info, tuple(outcome for _, outcome in pairs))
+
+
+def _table(path: Path) -> pa.Table:
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; build one with `bed episodes build`")
+    try:
+        return pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path}: not a parquet file, or a damaged one ({error})") from error
+
+
+def _info(path: Path, table: pa.Table) -> dict[str, Any]:
+    try:
+        info = json.loads((table.schema.metadata or {})[_KEY])
+        found = info["format"]
+    except (KeyError, ValueError, TypeError) as error:
+        raise DataError(
+            f"{path}: not an episode file (no block 'bed' in its metadata); build one with "
+            "`bed episodes build`"
+        ) from error
+    if found != FORMAT:
+        raise DataError(f"{path}: format {found!r}, but this version of bed reads {FORMAT!r}")
+    if lacking := [name for name in _SCHEMA.names if name not in table.column_names]:
+        raise DataError(f"{path}: lacks the columns {lacking}; build the file again")
+    return dict(info)
+
+
+def _row(path: Path, number: int, row: Mapping[str, Any]) -> tuple[Episode, Outcome | None]:
+    try:
+        episode = from_json(Episode, row["episode"])
+        outcome = None if row["held_out"] is None else from_json(Outcome, row["held_out"])
+    except (DataError, TypeError) as error:
+        raise DataError(f"{path}: row {number} ({row['id']!r}) is damaged: {error}") from error
+    plain = {
+        "id": episode.id,
+        "domain": episode.target.domain,
+        "split": episode.split,
+        "unit": episode.unit,
+        "label": episode.label,
+    }
+    for name, value in plain.items():
+        if row[name] != value:
+            raise DataError(
+                f"{path}: row {number} ({row['id']!r}) is damaged: column {name!r} says "
+                f"{row[name]!r}, its episode {value!r}"
+            )
+    return episode, outcome

@@ -1,0 +1,48 @@
+"""Branch weights at the base rate of their relation.
+
+A belief is fitted on targets that are balanced 50:50, but few local hypotheses come out supported.
+Moving the branch weight's log odds to the training base rate of the relation mends that.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bed.domains import relation
+from bed.errors import DataError
+from bed.estimators.coherence import shifted
+from bed.information import checked_probabilities, log_odds
+from bed.protocols import DesignProblem
+
+__all__ = ["BaseRates", "at_base_rates", "check_base_rates"]
+
+BaseRates = Mapping[str, float]
+"""Relation tag -> share of supported outcomes in training, inside (0, 1)."""
+
+
+def check_base_rates(base_rates: BaseRates | None) -> None:
+    """Raise DataError for a rate of 0 or 1, after which no evidence could move a weight."""
+    for tag, rate in (base_rates or {}).items():
+        if not 0 < float(checked_probabilities(rate, f"base rate of {tag!r}")) < 1:
+            raise DataError(f"base rate of {tag!r} is {rate}; use a rate inside (0, 1)")
+
+
+def at_base_rates(
+    problems: Sequence[DesignProblem], weight: NDArray[np.float64], base_rates: BaseRates | None
+) -> NDArray[np.float64]:
+    """Return branch weights with their log odds moved from 50:50 to the relation's base rate.
+
+    Relations without a known rate keep their weight, and failed weights stay NaN.
+
+    Args:
+        problems: say which candidate each weight belongs to.
+        weight: p(theta'=1 | I) as the belief gave it, flat over the candidates of all problems.
+        base_rates: see `BaseRates`.
+    """
+    if not base_rates:
+        return weight
+    tags = [relation(p.target, x).tag for p in problems for x in p.candidates]
+    rates = np.array([base_rates.get(tag, 0.5) for tag in tags])
+    known = ~np.isnan(weight)
+    return np.where(known, shifted(np.where(known, weight, 0.5), log_odds(rates)), np.nan)

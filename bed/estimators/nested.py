@@ -1,0 +1,75 @@
+"""Nested Monte Carlo: the baseline without a factored mixture.
+
+    EIG(x) = H(p(theta|I)) - mean_s H(p(theta|I,x,y_s)),
+    y_s ~ w p(y|x,theta'=1,I) + (1 - w) p(y|x,theta'=0,I)
+
+Each outcome first draws its branch. No likelihood is needed: the belief model gives the posterior.
+Entropies of a yes/no belief lie in [0, 1], so the estimate is finite wherever its parts are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bed.errors import DataError
+from bed.estimators.asking import Present, draw_outcomes, imagined_futures, present_beliefs
+from bed.estimators.base_rates import BaseRates, at_base_rates, check_base_rates
+from bed.estimators.scores import Estimator, Scores, assembled, flattened
+from bed.information import information_gain_bits
+from bed.protocols import BeliefModel, DesignProblem, OutcomeRequest, OutcomeSimulator
+from bed.seeds import derive_seed, uniform
+
+__all__ = ["NestedMonteCarloEIG"]
+
+
+@dataclass(frozen=True)
+class NestedMonteCarloEIG(Estimator):
+    """Nested Monte Carlo EIG over any belief model and outcome simulator.
+
+    Attributes:
+        belief: answers p(theta|I), p(theta'|I) and p(theta|I,x,y).
+        simulator: draws the outcomes.
+        num_samples: outcomes a candidate; at 2 it makes as many calls as the factored form.
+        base_rates: see `BaseRates`; moves the probability of each branch.
+    """
+
+    belief: BeliefModel
+    simulator: OutcomeSimulator
+    num_samples: int = 2
+    base_rates: BaseRates | None = None
+
+    def __post_init__(self) -> None:
+        if self.num_samples < 1:
+            raise DataError(f"num_samples is {self.num_samples}; at least one draw is needed")
+        check_base_rates(self.base_rates)
+
+    def score_batch(self, problems: Sequence[DesignProblem]) -> list[Scores]:
+        """Score every candidate of every problem: one simulator batch, two belief batches."""
+        present = present_beliefs(self.belief, problems)
+        requests = [
+            self._requests(problem, now) for problem, now in zip(problems, present, strict=True)
+        ]
+        drawn = draw_outcomes(self.simulator, requests)
+        futures = imagined_futures(self.belief, problems, requests, drawn)
+        prior, weight, posterior, reasons = flattened(problems, present, futures, num_branches=1)
+        weight = at_base_rates(problems, weight, self.base_rates)
+        known = np.array([reason is None for reason in reasons], dtype=bool)
+        eig, stderr = np.full(len(prior), np.nan), np.full(len(prior), np.nan)
+        bits = information_gain_bits(prior[known, None], posterior[known, 0])
+        eig[known] = bits.mean(axis=1)
+        if self.num_samples > 1:
+            stderr[known] = bits.std(axis=1, ddof=1) / np.sqrt(self.num_samples)
+        gap = posterior[:, 0].mean(axis=1) - prior
+        return assembled(problems, present, futures, eig, stderr, weight, posterior, gap, reasons)
+
+    def _requests(self, problem: DesignProblem, now: Present) -> list[OutcomeRequest]:
+        weight = at_base_rates([problem], now.weight, self.base_rates)
+        requests = []
+        for x, w in zip(problem.candidates, weight, strict=True):
+            for n in range(self.num_samples):
+                seed = derive_seed(problem.seed, "nested outcome", n, x.id)
+                # a failed weight fails its candidate later; the branch drawn here is of no use
+                branch = bool(uniform(derive_seed(seed, "branch")) < w)
+                requests.append(OutcomeRequest(x, branch, problem.evidence, seed))
+        return requests

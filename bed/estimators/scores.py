@@ -1,0 +1,187 @@
+"""What an estimator says of each candidate, and the one interface of all estimators."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bed.estimators.asking import Futures, Present
+from bed.evidence import Evidence, Experiment, Hypothesis
+from bed.protocols import DesignProblem
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Calls", "Estimator", "Scores", "assembled", "flattened"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Model calls that one problem's scores asked for, and what was sent after merging."""
+
+    belief: int = 0
+    simulator: int = 0
+    belief_sent: int = 0
+    simulator_sent: int = 0
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Expected information gain of each candidate of one design problem.
+
+    Attributes:
+        candidates: in the order of the problem.
+        eig: bits, shape (num_candidates,); never clipped, NaN where not scored.
+        eig_stderr: bits; NaN where one draw gives none.
+        prior: p(theta = 1 | I).
+        branch_weight: p(theta' = 1 | I), shape (num_candidates,).
+        posterior: p(theta = 1 | I, x, y), shape (num_candidates, num_branches, num_samples).
+        coherence_gap: weighted mean of the posteriors minus the prior, as the model gave them.
+        reasons: why a candidate is not scored; None where it is.
+        calls: see `Calls`.
+    """
+
+    candidates: tuple[Experiment, ...]
+    eig: Array
+    eig_stderr: Array
+    prior: float
+    branch_weight: Array
+    posterior: Array
+    coherence_gap: Array
+    reasons: tuple[str | None, ...]
+    calls: Calls
+
+    @property
+    def cost(self) -> Array:
+        """Cost of each candidate."""
+        return np.array([candidate.cost for candidate in self.candidates])
+
+    def dataset(self) -> xr.Dataset:
+        """Return the scores as a dataset with dimensions candidate, branch and sample."""
+        import xarray as xr
+
+        status = ["failed" if reason else "scored" for reason in self.reasons]
+        bits = {"units": "bits"}
+        stderr_note = bits | {"note": "NaN: one draw gives no standard error"}
+        return xr.Dataset(
+            {
+                "eig": ("candidate", self.eig, bits),
+                "eig_stderr": ("candidate", self.eig_stderr, stderr_note),
+                "branch_weight": ("candidate", self.branch_weight),
+                "posterior": (("candidate", "branch", "sample"), self.posterior),
+                "coherence_gap": ("candidate", self.coherence_gap),
+                "cost": ("candidate", self.cost),
+                "status": ("candidate", status),
+                "reason": ("candidate", [reason or "" for reason in self.reasons]),
+            },
+            coords={"candidate": [candidate.id for candidate in self.candidates]},
+            attrs={
+                "prior": self.prior,
+                "belief_calls": self.calls.belief,
+                "belief_calls_sent": self.calls.belief_sent,
+                "simulator_calls": self.calls.simulator,
+                "simulator_calls_sent": self.calls.simulator_sent,
+            },
+        )
+
+
+class Estimator(ABC):
+    """An estimator of expected information gain: frozen, holding hyper-parameters only."""
+
+    @abstractmethod
+    def score_batch(self, problems: Sequence[DesignProblem]) -> list[Scores]:
+        """Score every candidate of every problem, in a few large batches of model calls."""
+
+    def score(
+        self,
+        target: Hypothesis,
+        evidence: Evidence,
+        candidates: Sequence[Experiment],
+        seed: int = 0,
+    ) -> xr.Dataset:
+        """Score the candidates of one problem.
+
+        Args:
+            target: the hypothesis h to learn about.
+            evidence: what is known, I.
+            candidates: experiments that could be run next.
+            seed: what every simulated draw derives from, by candidate id: the order of the
+                candidates does not matter.
+
+        Returns:
+            A dataset over `candidate`: `eig` (bits, never clipped), `eig_stderr`, `branch_weight`,
+            `posterior` (branch, sample), `coherence_gap`, `cost`, `status`, `reason`; the call
+            counts are attributes. A candidate that could not be scored has status "failed".
+        """
+        problem = DesignProblem(target, tuple(evidence), tuple(candidates), seed)
+        return self.score_batch([problem])[0].dataset()
+
+
+def flattened(
+    problems: Sequence[DesignProblem],
+    present: Sequence[Present],
+    futures: Sequence[Futures],
+    num_branches: int,
+) -> tuple[Array, Array, Array, list[str | None]]:
+    """Return prior, branch weight, posterior and reasons, flat over all problems' candidates.
+
+    Shapes: (n,), (n,), (n, num_branches, num_samples) and n reasons, None where all parts of a
+    candidate are known.
+    """
+    sizes = [len(problem.candidates) for problem in problems]
+    posterior = np.concatenate([later.posterior for later in futures])
+    posterior = posterior.reshape(sum(sizes), num_branches, -1)
+    of_draws = [reason for later in futures for reason in later.reasons]
+    per_candidate = posterior.shape[1] * posterior.shape[2]
+    of_beliefs = [reason for now in present for reason in now.reasons]
+    reasons = [
+        reason or next(filter(None, of_draws[row * per_candidate : (row + 1) * per_candidate]), None)
+        for row, reason in enumerate(of_beliefs)
+    ]
+    prior = np.repeat([now.prior for now in present], sizes)
+    return prior, np.concatenate([now.weight for now in present]), posterior, reasons
+
+
+def assembled(
+    problems: Sequence[DesignProblem],
+    present: Sequence[Present],
+    futures: Sequence[Futures],
+    eig: Array,
+    eig_stderr: Array,
+    branch_weight: Array,
+    posterior: Array,
+    coherence_gap: Array,
+    reasons: Sequence[str | None],
+) -> list[Scores]:
+    """Return flat results as one `Scores` a problem."""
+    scores, start = [], 0
+    for problem, now, later in zip(problems, present, futures, strict=True):
+        here = slice(start, start + len(problem.candidates))
+        start = here.stop
+        calls = Calls(
+            belief=now.calls + later.belief_calls,
+            simulator=later.simulator_calls,
+            belief_sent=now.sent + later.belief_sent,
+            simulator_sent=later.simulator_sent,
+        )
+        scores.append(
+            Scores(
+                problem.candidates,
+                eig[here],
+                eig_stderr[here],
+                now.prior,
+                branch_weight[here],
+                posterior[here],
+                coherence_gap[here],
+                tuple(reasons[here]),
+                calls,
+            )
+        )
+    return scores

@@ -1,0 +1,74 @@
+"""From worths to a choice: the best, ties to the lowest index, unscored ones never."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bed.errors import NothingScoredError
+from bed.estimators.scores import Calls
+from bed.protocols import Choice, DesignProblem, Policy
+from bed.worlds import best_index
+
+__all__ = ["choose_one", "per_cost", "ranked"]
+
+Array = NDArray[np.float64]
+
+
+def per_cost(worth: Array, problem: DesignProblem) -> Array:
+    """Return worth per cost; a loss is not made smaller by a high cost."""
+    cost = np.array([candidate.cost for candidate in problem.candidates])
+    return np.where(worth > 0, worth / cost, worth)
+
+
+def ranked(
+    worth: Array,
+    wording: str,
+    reasons: Sequence[str | None] = (),
+    eig: Array | None = None,
+    coherence_gap: Array | None = None,
+    calls: Calls | None = None,
+) -> Choice:
+    """Return the choice of the highest worth.
+
+    Args:
+        worth: shape (num_candidates,); NaN is never chosen.
+        wording: why the best one is the best.
+        reasons: why a candidate has no worth, or None.
+        eig: bits promised, where the policy promises any.
+        coherence_gap: see `bed.estimators`.
+        calls: what the ranking cost.
+    """
+    calls = calls or Calls()
+    failures = tuple(reason for reason in reasons if reason is not None)
+    index: int | None = None
+    tied: tuple[int, ...] = ()
+    if np.isnan(worth).all():
+        wording = f"nothing could be scored: {'; '.join(sorted(set(failures))) or 'no reason given'}"
+    else:
+        index, tied = best_index(worth)
+    return Choice(
+        index=index,
+        worth=worth,
+        reason=wording,
+        tied=tied,
+        eig=eig,
+        coherence_gap=coherence_gap,
+        failures=failures,
+        belief_calls=calls.belief,
+        simulator_calls=calls.simulator,
+        belief_calls_sent=calls.belief_sent,
+        simulator_calls_sent=calls.simulator_sent,
+    )
+
+
+def choose_one(policy: Policy, problem: DesignProblem) -> Choice:
+    """Return the policy's choice for one problem.
+
+    Raises:
+        NothingScoredError: where no candidate could be scored, with the reasons.
+    """
+    (choice,) = policy.choose([problem])
+    if choice.index is None:
+        raise NothingScoredError(f"problem {problem.id!r}: {choice.reason}")
+    return choice

@@ -1,0 +1,186 @@
+"""What users plug in: belief models, outcome simulators, policies. Batch first and synchronous.
+
+A batch never fails because one item failed: results carry a reason for each failed item. The seed
+travels in each request, so whether draws are coupled is the caller's choice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bed.errors import DataError
+from bed.evidence import Evidence, Experiment, Hypothesis, Outcome
+
+__all__ = [
+    "BeliefModel",
+    "BeliefQuery",
+    "Beliefs",
+    "Choice",
+    "DesignProblem",
+    "OutcomeRequest",
+    "OutcomeSimulator",
+    "Outcomes",
+    "Policy",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefQuery:
+    """How probable is `hypothesis` given `evidence`? Only sampled beliefs use the seed."""
+
+    hypothesis: Hypothesis
+    evidence: Evidence = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Beliefs:
+    """Answers to a batch of belief queries, in order.
+
+    Attributes:
+        probabilities: shape (num_queries,), in [0, 1]; NaN where the query failed.
+        reasons: why each failed query failed; None where it did not.
+    """
+
+    probabilities: NDArray[np.float64]
+    reasons: tuple[str | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.probabilities, dtype=np.float64)
+        reasons = tuple(self.reasons) or (None,) * values.size
+        if values.ndim != 1 or len(reasons) != values.size:
+            raise DataError(f"beliefs of shape {values.shape} with {len(reasons)} reasons: mismatch")
+        failed = np.array([reason is not None for reason in reasons], dtype=bool)
+        bad = ~failed & ~((values >= 0) & (values <= 1))
+        if bad.any():
+            place = int(np.flatnonzero(bad)[0])
+            raise DataError(
+                f"belief {place} is {values[place]!r}, outside [0, 1]; give a failed query a reason"
+            )
+        object.__setattr__(self, "probabilities", np.where(failed, np.nan, values))
+        object.__setattr__(self, "reasons", reasons)
+
+
+@runtime_checkable
+class BeliefModel(Protocol):
+    """p(theta = 1 | evidence) for whichever hypothesis is asked about.
+
+    Order is kept; a batch of one equals a row of many; equal queries get equal answers; the
+    evidence may be empty. A query that cannot be answered gets a reason, never a guess.
+    """
+
+    def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
+        """Answer every query."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRequest:
+    """What would `experiment` report, given `evidence`, if its h' were true (or not)?"""
+
+    experiment: Experiment
+    supportive: bool
+    evidence: Evidence = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Simulated outcomes in the order of the requests; None and a reason where one failed."""
+
+    values: tuple[Outcome | None, ...]
+    reasons: tuple[str | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        values = tuple(self.values)
+        reasons = tuple(self.reasons) or (None,) * len(values)
+        if len(reasons) != len(values):
+            raise DataError(f"{len(values)} outcomes with {len(reasons)} reasons: length mismatch")
+        for place, (value, reason) in enumerate(zip(values, reasons, strict=True)):
+            if (value is None) == (reason is None):
+                raise DataError(f"outcome {place} must have either a value or a reason")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "reasons", reasons)
+
+
+@runtime_checkable
+class OutcomeSimulator(Protocol):
+    """Draws y ~ p(y | x, theta', I).
+
+    Equal requests get equal outcomes. A simulator that draws through an inverse CDF says that
+    equal seeds give coupled outcomes over candidates and branches.
+    """
+
+    def sample(self, requests: Sequence[OutcomeRequest]) -> Outcomes:
+        """Draw one outcome for every request."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DesignProblem:
+    """Which of `candidates` should be run next to learn about `target`, given `evidence`?
+
+    Attributes:
+        id: names the problem in messages and lets a reference policy look up its episode.
+        seed: what every draw made for this problem derives from.
+    """
+
+    target: Hypothesis
+    evidence: Evidence
+    candidates: tuple[Experiment, ...]
+    seed: int = 0
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.candidates:
+            raise DataError(f"problem {self.id!r}: no candidates left to choose from")
+        ids = [candidate.id for candidate in self.candidates]
+        if len(set(ids)) < len(ids):
+            raise DataError(f"problem {self.id!r}: duplicate candidate ids in {ids}")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A policy's answer to one design problem.
+
+    Attributes:
+        index: of the chosen candidate; None where nothing could be scored.
+        worth: shape (num_candidates,), what the policy ranks by; NaN where not scored.
+        reason: why this one, or why none.
+        tied: indices that share the best worth; the lowest of them is chosen.
+        eig: bits, shape (num_candidates,); None for a policy that promises no information.
+        coherence_gap: shape (num_candidates,); None where the policy has none.
+        failures: one reason for each candidate that was not scored.
+        belief_calls: queries asked of the belief model.
+        simulator_calls: outcomes asked of the simulator.
+        belief_calls_sent: of these, what remained after identical queries were merged.
+        simulator_calls_sent: likewise.
+    """
+
+    index: int | None
+    worth: NDArray[np.float64]
+    reason: str
+    tied: tuple[int, ...] = ()
+    eig: NDArray[np.float64] | None = None
+    coherence_gap: NDArray[np.float64] | None = None
+    failures: tuple[str, ...] = field(default=())
+    belief_calls: int = 0
+    simulator_calls: int = 0
+    belief_calls_sent: int = 0
+    simulator_calls_sent: int = 0
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Chooses the next experiment, for many problems at once.
+
+    The same problem gets the same choice, whatever else is in the batch and in whatever order its
+    candidates stand (ties apart, which go to the lowest index).
+    """
+
+    def choose(self, problems: Sequence[DesignProblem]) -> list[Choice]:
+        """Return one choice for every problem, in order."""
+        ...

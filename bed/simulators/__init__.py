@@ -1,0 +1,1 @@
+"""Outcome simulators: y ~ p(y | x, theta', I)."""

@@ -1,0 +1,38 @@
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# Fixed examples, and no time limit: the first call of a compiled function is slow.
+hypothesis.settings.register_profile("bed", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("bed")
+
+ROOT = Path(__file__).resolve().parents[1]
+NO_DATA = "no shared data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data: `BED_SHARED`, else `shared` beside the checkout."""
+    named, beside = os.environ.get("BED_SHARED"), ROOT.parent / "shared"
+    folder = Path(named) if named else beside
+    if not folder.is_dir():
+        pytest.skip(
+            f"{NO_DATA}: {folder} is not a folder; set BED_SHARED (now {named!r}) to the folder "
+            f"or put it at {beside}"
+        )
+    return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped: Iterable[pytest.TestReport] = terminalreporter.stats.get("skipped", [])
+    num_missing = sum(NO_DATA in str(report.longrepr) for report in skipped)
+    if num_missing:
+        terminalreporter.write_line(
+            f"WARNING: {num_missing} tests on real data did NOT run ({NO_DATA}; see BED_SHARED "
+            "in CONTRIBUTING.md)",
+            yellow=True,
+            bold=True,
+        )
