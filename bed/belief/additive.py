@@ -34,8 +34,8 @@ __all__ = ["AdditiveBelief", "fit_additive_belief"]
 Array = NDArray[np.float32]
 
 _CONTEXTS_PER_EPISODE = 4
-_STEPS = 1500
-_LEARNING_RATE = 0.02
+_STEPS = 800
+_LEARNING_RATE = 0.03
 _NUM_DRAWS = 32
 _SMALLEST_BATCH = 64
 
@@ -159,7 +159,7 @@ def fit_additive_belief(episodes: Sequence[Episode], seed: int = 0) -> AdditiveB
             label.append(episode.label)
     encoded = encode(questions, tags)
     data = (encoded.count, encoded.score, np.array(label, dtype=np.float32))
-    guide = AutoLaplaceApproximation(_model)
+    guide = AutoLaplaceApproximation(_model, hessian_fn=lambda f, x: jax.jit(jax.hessian(f))(x))
     svi = SVI(_model, guide, numpyro.optim.Adam(_LEARNING_RATE), Trace_ELBO())
     key = jax.random.key(derive_seed(seed, "fit") & 0xFFFFFFFF)
     share = 1.0 / _CONTEXTS_PER_EPISODE

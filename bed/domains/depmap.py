@@ -45,6 +45,8 @@ DEPENDENCY_PROBABILITY = 0.5
 REFUTED_ABOVE = 0.25
 AMPLIFIED_FROM = 1.5
 BIN_SCORES = {"strong_dependency": 1.0, "dependency": 0.0, "weak_dependency": -1.0}
+_COESSENTIAL_DEGREES = {"strongly": 0.5, "clearly": 0.3, "weakly": 0.0}
+"""In words, the correlation of two genes' effects above which each degree starts."""
 MUTATED = "damaging or driver mutation"
 WILD_TYPE = "wild type"
 NOT_REPORTED = "not reported"
@@ -67,8 +69,13 @@ def relation(hypothesis: Hypothesis, experiment: Experiment) -> Relation:
         if same_claim:
             return Relation(2, f"the gene {verb} in another lineage")
     elif same_line and same_claim and assay in FUNCTIONAL:
-        if tested["gene"] in claim["coessential"] or claim["gene"] in tested["coessential"]:
-            return Relation(3, f"a co-essential partner {verb} in the line")
+        correlation = max(
+            claim["coessential"].get(tested["gene"], 0.0),
+            tested["coessential"].get(claim["gene"], 0.0),
+        )
+        for degree, floor in _COESSENTIAL_DEGREES.items():
+            if correlation > floor:
+                return Relation(3, f"a {degree} co-essential partner {verb} in the line")
         return Relation(6, f"an unrelated gene {verb} in the line")
     return Relation(6, "an unrelated gene or line")
 

@@ -5,15 +5,16 @@ episode as JSON) and `held_out` (the outcome that gives the label, as JSON, for 
 The key "bed" of the schema's metadata holds `format`, `domain`, `seed` and the builder's account.
 """
 
+import gc
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bed.errors import DataError
@@ -68,9 +69,8 @@ def write_episodes(path: Path, file: EpisodeFile) -> None:
     Raises:
         DataError: for two episodes of one id, or a folder that cannot be written to.
     """
-    ids = [episode.id for episode in file.episodes]
-    if len(set(ids)) < len(ids):
-        raise DataError(f"episode {_twice(ids)!r} stands twice; ids must be unique within a file")
+    if twice := _twice([episode.id for episode in file.episodes]):
+        raise DataError(f"episode {twice!r} stands twice; ids must be unique within a file")
     block = json.dumps({**file.info, "format": FORMAT}, sort_keys=True, ensure_ascii=False)
     table = pa.table(_columns(file), schema=_SCHEMA.with_metadata({_KEY: block.encode()}))
     beside = path.with_name(f".{path.name}.{os.getpid()}")
@@ -83,9 +83,14 @@ def write_episodes(path: Path, file: EpisodeFile) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _twice(ids: Sequence[str]) -> str:
+def _twice(ids: Sequence[str]) -> str | None:
+    """Return the first id that stands twice."""
     seen: set[str] = set()
-    return next(item for item in ids if item in seen or seen.add(item))  # type: ignore[func-returns-value]
+    for item in ids:
+        if item in seen:
+            return item
+        seen.add(item)
+    return None
 
 
 def _columns(file: EpisodeFile) -> dict[str, list[Any]]:
@@ -100,12 +105,15 @@ def _columns(file: EpisodeFile) -> dict[str, list[Any]]:
     }
 
 
-def read_episodes(path: Path, split: str | None = None) -> EpisodeFile:
-    """Read an episode file, or one split of it.
+def read_episodes(
+    path: Path, split: str | None = None, ids: Collection[str] | None = None
+) -> EpisodeFile:
+    """Read an episode file, or a part of it.
 
     Args:
         path: what `write_episodes` wrote.
         split: "train", "validation" or "test"; all of them if None.
+        ids: of the episodes wanted; those that the file lacks are passed over. All if None.
 
     Raises:
         DataError: for a file that is absent, not parquet or of another format, or a row that does
@@ -115,17 +123,29 @@ def read_episodes(path: Path, split: str | None = None) -> EpisodeFile:
         raise DataError(f"split {split!r} is not one of train, validation, test")
     table = _table(path)
     info = _info(path, table)
-    rows = range(table.num_rows)
-    if split is not None:
-        rows = pc.indices_nonzero(pc.equal(table["split"], split)).to_pylist()
-        table = table.take(rows)
-    numbered = zip(rows, table.to_pylist(), strict=True)
-    pairs = [_row(path, number + 1, row) for number, row in numbered]
+    rows = [
+        (number, row)
+        for number, row in enumerate(table.to_pylist(), start=1)
+        if split in (None, row["split"]) and (ids is None or row["id"] in ids)
+    ]
+    with _unscanned():
+        pairs = [_row(path, number, row) for number, row in rows]
     episodes = tuple(episode for episode, _ in pairs)
-    ids = [episode.id for episode in episodes]
-    if len(set(ids)) < len(ids):
-        raise DataError(f"{path}: episode {_twice(ids)!r} stands twice; build the file again")
+    if twice := _twice([episode.id for episode in episodes]):
+        raise DataError(f"{path}: episode {twice!r} stands twice; build the file again")
     return EpisodeFile(episodes, info, tuple(outcome for _, outcome in pairs))
+
+
+@contextmanager
+def _unscanned() -> Iterator[None]:
+    """Hold the garbage collector while a million small values that all stay alive are made."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _table(path: Path) -> pa.Table:

@@ -4,18 +4,20 @@ A belief is fitted on targets that are balanced 50:50, but few local hypotheses 
 Moving the branch weight's log odds to the training base rate of the relation mends that.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bed.domains import relation
+from bed.domains import reading, relation
 from bed.errors import DataError
 from bed.estimators.coherence import shifted
+from bed.evidence import Episode
 from bed.information import checked_probabilities, log_odds
 from bed.protocols import DesignProblem
 
-__all__ = ["BaseRates", "at_base_rates", "check_base_rates"]
+__all__ = ["BaseRates", "at_base_rates", "check_base_rates", "training_base_rates"]
 
 BaseRates = Mapping[str, float]
 """Relation tag -> share of supported outcomes in training, inside (0, 1)."""
@@ -26,6 +28,18 @@ def check_base_rates(base_rates: BaseRates | None) -> None:
     for tag, rate in (base_rates or {}).items():
         if not 0 < float(checked_probabilities(rate, f"base rate of {tag!r}")) < 1:
             raise DataError(f"base rate of {tag!r} is {rate}; use a rate inside (0, 1)")
+
+
+def training_base_rates(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Return the share of supported outcomes by relation, with one of each kind added."""
+    supported: dict[str, int] = defaultdict(int)
+    total: dict[str, int] = defaultdict(int)
+    for episode in episodes:
+        for stub in episode.pool:
+            tag = relation(episode.target, stub.experiment).tag
+            supported[tag] += reading(stub.experiment, stub.outcome).supported
+            total[tag] += 1
+    return {tag: (supported[tag] + 1) / (total[tag] + 2) for tag in sorted(total)}
 
 
 def at_base_rates(

@@ -10,7 +10,7 @@ from bed.domains.depmap import FUNCTIONAL
 from bed.episodes.depmap.claims import Writer
 from bed.episodes.depmap.frames import sha256
 from bed.episodes.depmap.partners import Partners
-from bed.episodes.depmap.pools import CONTROL, Draw, PoolMaker
+from bed.episodes.depmap.pools import CONTROL, STATE, Draw, PoolMaker
 from bed.episodes.depmap.screen import EXPRESSED_FROM, Screen, Tables, load
 from bed.episodes.depmap.selection import TARGETS_PER_GENE, Candidate, select
 from bed.episodes.depmap.split import SHARES, gene_split, is_reference
@@ -126,6 +126,9 @@ class _Builder:
                 gene=gene,
                 line=int(line),
                 lineage=screen.lineages[line],
+                context=":".join(
+                    [screen.lines[line], *sorted(d.kind for d in pool.draws if d.tier == STATE)]
+                ),
                 label=bool(self._supported[gene, line]),
                 refuted=bool(self._refuted[gene, line]),
                 num_supporting=sum(map(self._supports, pool.draws)),

@@ -16,11 +16,12 @@ from bed.episodes.depmap.partners import Partners
 from bed.episodes.depmap.screen import Screen
 from bed.seeds import generator
 
-__all__ = ["NUM_RELATED", "POOL_SIZE", "Draw", "Pool", "PoolMaker"]
+__all__ = ["CONTROL", "NUM_RELATED", "POOL_SIZE", "STATE", "Draw", "Pool", "PoolMaker"]
 
 POOL_SIZE = 16
 NUM_RELATED = 10
-CONTROL = 6
+STATE, CONTROL = 5, 6
+"""Tiers of the gene's own molecular state, and of unrelated genes."""
 
 _WANTED = {0: (4, 3, 3), 1: (3, 3, 3), 2: (3, 3, 2), 3: (3, 2, 2)}
 """Number of stubs on the gene's state -> wanted stubs of tiers 1, 2 and 3."""
@@ -70,7 +71,7 @@ class PoolMaker:
         """Return the pool of the target (gene, line), or None where 16 stubs cannot be found."""
         screen = self._screen
         rng = generator(self._seed, "pool", screen.genes[gene], screen.lines[line])
-        state = [Draw(kind, gene, line, 5) for kind in self._state_kinds(gene, line)]
+        state = [Draw(kind, gene, line, STATE) for kind in self._state_kinds(gene, line)]
         sources = {
             1: self._other_lines(rng, gene, line, 1),
             2: self._other_lines(rng, gene, line, 2),

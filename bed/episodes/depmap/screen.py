@@ -159,6 +159,8 @@ def load(tables: Tables, progress: Callable[[str], None] = lambda stage: None) -
         tables.gene_effect_bins, 0, 2, "bins"
     )
     assert main is not None
+    if tables.gene_effect is not None:
+        _check_effects(main)
     probability = read(tables.gene_dependency, 0, 1, "a probability")
     rnai = read(tables.rnai_bins, 0, 2, "bins")
     expression = read(tables.expression, 0, 25, "log2(TPM + 1)")
@@ -181,6 +183,17 @@ def load(tables: Tables, progress: Callable[[str], None] = lambda stage: None) -
         mutations=_overlapping(mutations, tables.mutations, main),
     )
     return _rounded(_counted(screen, main, excluded))
+
+
+def _check_effects(main: Matrix) -> None:
+    known = main.values[~np.isnan(main.values)]
+    if np.isin(known, (-1, 0, 1, 2)).all():
+        raise DataError(f"{main.name}: holds bins; give it as --gene-effect-bins")
+    if not (known <= DEPENDENCY_EFFECT).any():
+        raise DataError(
+            f"{main.name}: no effect is -0.5 or below; is it a table of Chronos gene effects "
+            "(0 no effect, -1 as common essential genes)?"
+        )
 
 
 def _lines_with_lineage(

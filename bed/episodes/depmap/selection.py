@@ -1,14 +1,15 @@
 """Which (gene, line) pairs become targets.
 
 1. A gene offers at most 16 target lines, chosen blind.
-2. Every line gives as many supported as unsupported targets, so neither the line's nor the
-   lineage's name says anything about the label; no lineage gives more than about 15 %.
-3. Inside a line and label, targets are drawn without replacement with a weight by sufficiency
+2. Every context (a line, and which assays tell of the gene's state in it) gives as many supported
+   as unsupported targets, so none of their names says anything about the label; no lineage gives
+   more than about 15 %.
+3. Inside a context and label, targets are drawn without replacement with a weight by sufficiency
    (rich, moderate, poor) and, among negatives, by verdict (inconclusive, refuted). The weights are
    fitted so that sufficiency comes to thirds and negatives to 85:15 over the split.
 
 The weights know the label only through the verdict of negatives, so that P(label | pool) is the
-natural one up to the odds of the line: sufficiency keeps its meaning as evidence.
+natural one up to the odds of the context: sufficiency keeps its meaning as evidence.
 """
 
 from collections.abc import Sequence
@@ -45,6 +46,7 @@ class Candidate:
         gene: index of the gene.
         line: index of the line.
         lineage: the line's lineage.
+        context: what labels are balanced within.
         label: whether the held-out knockout supports the claim.
         refuted: whether it refutes the claim.
         num_supporting: supporting related stubs in the pool.
@@ -54,6 +56,7 @@ class Candidate:
     gene: int
     line: int
     lineage: str
+    context: str
     label: bool
     refuted: bool
     num_supporting: int
@@ -66,7 +69,7 @@ def sufficiency(num_supporting: int) -> int:
 
 
 def select(candidates: Sequence[Candidate], num: int, seed: int, split: str) -> list[Candidate]:
-    """Return at most `num` candidates, half of them supported in every line.
+    """Return at most `num` candidates, half of them supported in every context.
 
     Args:
         candidates: of one split.
@@ -76,12 +79,12 @@ def select(candidates: Sequence[Candidate], num: int, seed: int, split: str) -> 
     """
     if not candidates:
         return []
-    line = np.array([found.line for found in candidates])
+    names = sorted({found.context for found in candidates})
+    context = np.searchsorted(np.array(names), np.array([found.context for found in candidates]))
     label = np.array([found.label for found in candidates])
-    pairs = _pairs_per_line(candidates, num // 2, seed, split)
-    group = line * 2 + label
-    quota = np.array([pairs.get(int(at), 0) for at in line])
-    # Supported, inconclusive and refuted by sufficiency; the first three weights are shared.
+    pairs = _pairs_per_context(candidates, num // 2, seed, split)
+    group = context * 2 + label
+    quota = np.array([pairs.get(found.context, 0) for found in candidates])
     level = np.array([sufficiency(found.num_supporting) for found in candidates])
     refuted = np.array([found.refuted for found in candidates]) & ~label
     noise = generator(seed, "select", split).gumbel(size=len(candidates))
@@ -131,20 +134,21 @@ def _top(
     return chosen
 
 
-def _pairs_per_line(
+def _pairs_per_context(
     candidates: Sequence[Candidate], num: int, seed: int, split: str
-) -> dict[int, int]:
-    """Return how many pairs (supported, unsupported) each line gives, evenly over lines."""
-    counts: dict[int, list[int]] = {}
-    lineage: dict[int, str] = {}
+) -> dict[str, int]:
+    """Return how many pairs (supported, unsupported) each context gives, as evenly as can be."""
+    counts: dict[str, list[int]] = {}
+    lineage: dict[str, str] = {}
     for found in candidates:
-        counts.setdefault(found.line, [0, 0])[found.label] += 1
-        lineage[found.line] = found.lineage
+        counts.setdefault(found.context, [0, 0])[found.label] += 1
+        lineage[found.context] = found.lineage
     room = {at: min(both) for at, both in sorted(counts.items()) if min(both)}
     if not room:
         return {}
-    share = max(LINEAGE_SHARE, 2 / len({lineage[at] for at in room}))
-    order = [int(at) for at in generator(seed, "lines", split).permutation(list(room))]
+    share = max(LINEAGE_SHARE, 1.5 / len({lineage[at] for at in room}))
+    names = list(room)
+    order = [names[i] for i in generator(seed, "contexts", split).permutation(len(names))]
     total = min(num, sum(room.values()))
     # A lineage's share is of what is reached in the end, so the cap shrinks until both agree.
     while True:
@@ -155,8 +159,8 @@ def _pairs_per_line(
 
 
 def _dealt(
-    order: list[int], room: dict[int, int], lineage: dict[int, str], total: int, cap: int
-) -> dict[int, int]:
+    order: list[str], room: dict[str, int], lineage: dict[str, str], total: int, cap: int
+) -> dict[str, int]:
     pairs = dict.fromkeys(order, 0)
     by_lineage = dict.fromkeys(lineage.values(), 0)
     left = total

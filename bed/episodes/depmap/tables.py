@@ -100,12 +100,12 @@ def _numbers(path: Path, lines: Lines) -> tuple[list[str], list[str], NDArray[np
     frame = read_frame(path)
     if "IsDefaultEntryForModel" in frame:
         frame = frame[frame["IsDefaultEntryForModel"].astype(str).isin(["Yes", "True", "1"])]
+    if frame.empty or frame.shape[1] < 2:
+        raise DataError(f"{path.name}: no rows or no columns of data")
     named = [name for name in (*_LINE_COLUMNS, *_GENE_COLUMNS) if name in frame.columns]
     key = named[0] if named else frame.columns[0]
     at = list(frame.columns).index(key)
     ids = frame.iloc[:, at]
-    if frame.empty or frame.shape[1] < 2:
-        raise DataError(f"{path.name}: no rows or no columns of data")
     if ids.isna().any() or pd.api.types.is_numeric_dtype(ids):
         raise DataError(
             f"{path.name}: column {key or 'one'!r} should name each row's cell line or gene, but "

@@ -1,0 +1,313 @@
+"""The lockstep simulation of experiment selection (Ibis0 / EDB-Bio, section 6).
+
+Every policy runs through every episode: it sees the evidence revealed so far, chooses among the
+rest of the pool, and the true outcome is revealed. All episodes advance one step at a time, so that
+each step is a few large batches of model calls. Fixed trackers score every trajectory alike.
+
+A run is checkpointed after each policy's step and resumes to the identical dataset, because all
+randomness derives from (run seed, episode, step) and the rest is a function of what was chosen.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bed.domains import relation
+from bed.errors import DataError
+from bed.evidence import Episode, Evidence, to_json
+from bed.protocols import BeliefModel, BeliefQuery, Choice, DesignProblem, Policy
+from bed.seeds import derive_seed
+
+__all__ = ["SCHEMA", "Study", "load_run", "save_run", "simulate"]
+
+SCHEMA = "bed-run/1"
+
+_PER_CHOICE = {
+    "chosen": (np.int16, -1, "pool index of the experiment run; -1 where none was"),
+    "num_tied": (np.int16, 0, "candidates that shared the best worth"),
+    "promised": (np.float64, np.nan, "bits promised: EIG of the chosen candidate"),
+    "failed": (np.int16, 0, "candidates that could not be scored"),
+    "belief_calls": (np.int32, 0, "belief queries asked"),
+    "simulator_calls": (np.int32, 0, "outcomes asked"),
+    "belief_calls_sent": (np.int32, 0, "belief queries sent, identical ones once"),
+    "simulator_calls_sent": (np.int32, 0, "outcomes sent, identical ones once"),
+}
+_PER_CANDIDATE = {
+    "worth": "what the policy ranks by; NaN where not scored or already run",
+    "coherence_gap": "weighted mean of the posteriors minus the prior",
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a simulation runs.
+
+    Attributes:
+        episodes: all of them with the outcomes of their pools.
+        policies: name -> policy.
+        trackers: name -> belief model that scores trajectories; the first is the main one.
+        seed: what every draw derives from.
+        num_steps: experiments an episode, at most; None runs every pool to its end.
+        setup: what else the run depends on, such as file digests; kept in the run and compared
+            when it is resumed.
+    """
+
+    episodes: Sequence[Episode]
+    policies: Mapping[str, Policy]
+    trackers: Mapping[str, BeliefModel]
+    seed: int = 0
+    num_steps: int | None = None
+    setup: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.episodes:
+            raise DataError("no episodes to simulate: at least one is needed")
+        if not self.policies or not self.trackers:
+            raise DataError("a simulation needs at least one policy and one tracker")
+        if self.num_steps is not None and self.num_steps < 1:
+            raise DataError(f"num_steps is {self.num_steps}; at least one step is needed")
+        ids = [episode.id for episode in self.episodes]
+        if len(set(ids)) < len(ids):
+            raise DataError("duplicate episode ids; each may stand in a study once")
+
+    @property
+    def steps(self) -> int:
+        """How many steps the longest pool allows."""
+        longest = max(len(episode.pool) for episode in self.episodes)
+        return longest if self.num_steps is None else min(self.num_steps, longest)
+
+    def fingerprint(self) -> str:
+        """Return JSON of everything that the result depends on."""
+        digest = hashlib.sha256()
+        for episode in self.episodes:
+            digest.update(to_json(episode).encode())
+        return json.dumps(
+            {
+                "episodes": digest.hexdigest(),
+                "policies": list(self.policies),
+                "trackers": list(self.trackers),
+                "seed": self.seed,
+                "steps": self.steps,
+                "setup": dict(self.setup or {}),
+            },
+            sort_keys=True,
+        )
+
+
+def simulate(
+    study: Study,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> xr.Dataset:
+    """Run a study to its end.
+
+    Args:
+        study: what to run.
+        checkpoint: where to keep the unfinished run; removed by whoever saves the finished one.
+        resume: continue from the checkpoint where there is one.
+        on_progress: called with policy-steps done and in all.
+
+    Returns:
+        A dataset over (tracker, policy, episode, step, candidate), enough to redraw every table.
+        `belief` has one step more than the choices: step 0 is before any experiment.
+
+    Raises:
+        DataError: where the checkpoint belongs to another study.
+    """
+    run = _blank(study)
+    if checkpoint is not None and resume and checkpoint.exists():
+        run = _continued(checkpoint, run)
+    positions = [(step, policy) for step in range(study.steps) for policy in study.policies]
+    if run.attrs["done"] == 0:
+        _track_start(study, run)
+    for done, (step, name) in enumerate(positions):
+        if done >= run.attrs["done"]:
+            _advance(study, run, step, name)
+            run.attrs["done"] = done + 1
+            if checkpoint is not None:
+                save_run(run, checkpoint)
+        if on_progress is not None:
+            on_progress(done + 1, len(positions))
+    return run
+
+
+def save_run(run: xr.Dataset, path: Path) -> None:
+    """Write a run as netCDF, whole or not at all."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    encoding = {
+        name: {"zlib": True, "complevel": 1}
+        for name, variable in run.data_vars.items()
+        if variable.dtype.kind in "fi"
+    }
+    try:
+        run.to_netcdf(beside, engine="h5netcdf", encoding=encoding)
+        times = xr.Dataset(attrs={"saved": time.strftime("%Y-%m-%dT%H:%M:%S%z")})
+        times.to_netcdf(beside, engine="h5netcdf", mode="a", group="run")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise DataError(f"cannot write the run to {path}: {error}") from error
+
+
+def load_run(path: Path) -> xr.Dataset:
+    """Read a run.
+
+    Raises:
+        DataError: for a file that is missing or not a run of this format.
+    """
+    try:
+        with xr.open_dataset(path, engine="h5netcdf") as stored:
+            run = stored.load()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read as a run: {error}") from error
+    if run.attrs.get("schema") != SCHEMA:
+        raise DataError(f"{path} has schema {run.attrs.get('schema')!r}, not {SCHEMA!r}")
+    return run
+
+
+def _continued(path: Path, blank: xr.Dataset) -> xr.Dataset:
+    run = load_run(path)
+    theirs, ours = (json.loads(each.attrs["fingerprint"]) for each in (run, blank))
+    if differing := sorted(key for key in ours if ours[key] != theirs.get(key)):
+        raise DataError(
+            f"{path} belongs to another study: {', '.join(differing)} differ; "
+            "resume with the same options, or choose another file"
+        )
+    return run
+
+
+def _blank(study: Study) -> xr.Dataset:
+    episodes = study.episodes
+    size = max(len(episode.pool) for episode in episodes)
+    num_policies, num_episodes, steps = len(study.policies), len(episodes), study.steps
+    tiers = np.zeros((num_episodes, size), dtype=np.int16)
+    for row, episode in enumerate(episodes):
+        tiers[row, : len(episode.pool)] = [
+            relation(episode.target, stub.experiment).tier for stub in episode.pool
+        ]
+    choice_dims = ("policy", "episode", "choice")
+    per_choice = {
+        name: (choice_dims, np.full((num_policies, num_episodes, steps), blank, dtype), {"is": text})
+        for name, (dtype, blank, text) in _PER_CHOICE.items()
+    }
+    per_candidate = {
+        name: (
+            (*choice_dims, "candidate"),
+            np.full((num_policies, num_episodes, steps, size), np.nan),
+            {"is": text},
+        )
+        for name, text in _PER_CANDIDATE.items()
+    }
+    belief = np.full((len(study.trackers), num_policies, num_episodes, steps + 1), np.nan)
+    reason = np.full((num_policies, num_episodes, steps), "", dtype=object)
+    return xr.Dataset(
+        {
+            "belief": (("tracker", "policy", "episode", "step"), belief, {"is": "p(theta = 1)"}),
+            "reason": (choice_dims, reason, {"is": "why a candidate or the choice failed"}),
+            "tier": (("episode", "candidate"), tiers, {"is": "relevance, 1 most; 0 is no candidate"}),
+            **per_choice,
+            **per_candidate,
+        },
+        coords={
+            "tracker": list(study.trackers),
+            "policy": list(study.policies),
+            "episode": [episode.id for episode in episodes],
+            "domain": ("episode", [episode.target.domain for episode in episodes]),
+            "unit": ("episode", [episode.unit for episode in episodes]),
+            "label": ("episode", [episode.label for episode in episodes]),
+            "step": np.arange(steps + 1),
+            "choice": np.arange(1, steps + 1),
+            "candidate": np.arange(size),
+        },
+        attrs={"schema": SCHEMA, "fingerprint": study.fingerprint(), "done": 0},
+    )
+
+
+def _track_start(study: Study, run: xr.Dataset) -> None:
+    for t, tracker in enumerate(study.trackers.values()):
+        prior = _tracked(tracker, study, [(episode, ()) for episode in study.episodes])
+        run["belief"].values[t, :, :, 0] = prior
+
+
+def _tracked(
+    tracker: BeliefModel, study: Study, known: Sequence[tuple[Episode, Evidence]]
+) -> np.ndarray:
+    queries = [
+        BeliefQuery(episode.target, evidence, derive_seed(study.seed, "tracker", episode.id))
+        for episode, evidence in known
+    ]
+    return tracker.probabilities(queries).probabilities
+
+
+def _evidence(episode: Episode, chosen: np.ndarray) -> Evidence:
+    return tuple(episode.pool[index] for index in chosen if index >= 0)
+
+
+def _advance(study: Study, run: xr.Dataset, step: int, name: str) -> None:
+    """Let one policy run one experiment in every episode that has one left."""
+    p = list(study.policies).index(name)
+    chosen = run["chosen"].values[p]
+    rows, problems, open_places = [], [], []
+    for row, episode in enumerate(study.episodes):
+        before = chosen[row, :step]
+        stopped = step > 0 and before[-1] < 0
+        left = [
+            place
+            for place, stub in enumerate(episode.pool)
+            if stub.experiment.is_repeatable or place not in before
+        ]
+        if stopped or not left:
+            continue
+        rows.append(row)
+        open_places.append(left)
+        problems.append(
+            DesignProblem(
+                episode.target,
+                _evidence(episode, before),
+                tuple(episode.pool[place].experiment for place in left),
+                derive_seed(study.seed, episode.id, step),
+                episode.id,
+            )
+        )
+    choices = study.policies[name].choose(problems) if problems else []
+    for row, places, choice in zip(rows, open_places, choices, strict=True):
+        _record(run, (p, row, step), places, choice)
+    _track(study, run, p, step, rows)
+
+
+def _record(
+    run: xr.Dataset, at: tuple[int, int, int], places: Sequence[int], choice: Choice
+) -> None:
+    run["worth"].values[at][places] = choice.worth
+    if choice.coherence_gap is not None:
+        run["coherence_gap"].values[at][places] = choice.coherence_gap
+    if choice.index is not None:
+        run["chosen"].values[at] = places[choice.index]
+        if choice.eig is not None:
+            run["promised"].values[at] = choice.eig[choice.index]
+    run["num_tied"].values[at] = len(choice.tied)
+    run["failed"].values[at] = len(choice.failures)
+    if choice.failures or choice.index is None:
+        run["reason"].values[at] = choice.failures[0] if choice.failures else choice.reason
+    for name in ("belief_calls", "simulator_calls", "belief_calls_sent", "simulator_calls_sent"):
+        run[name].values[at] = getattr(choice, name)
+
+
+def _track(study: Study, run: xr.Dataset, p: int, step: int, rows: Sequence[int]) -> None:
+    """Carry the last belief forward, then ask the trackers where an outcome was revealed."""
+    belief = run["belief"].values
+    belief[:, p, :, step + 1] = belief[:, p, :, step]
+    chosen = run["chosen"].values[p]
+    moved = [row for row in rows if chosen[row, step] >= 0]
+    known = [(study.episodes[row], _evidence(study.episodes[row], chosen[row])) for row in moved]
+    for t, tracker in enumerate(study.trackers.values()):
+        belief[t, p, moved, step + 1] = _tracked(tracker, study, known)
