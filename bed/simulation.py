@@ -101,6 +101,15 @@ class Study:
             sort_keys=True,
         )
 
+    def check_same(self, run: xr.Dataset, path: Path) -> None:
+        """Raise DataError where a stored run belongs to another study, naming what differs."""
+        theirs, ours = json.loads(run.attrs["fingerprint"]), json.loads(self.fingerprint())
+        if differing := sorted(key for key in ours if ours[key] != theirs.get(key)):
+            raise DataError(
+                f"{path} belongs to another study: {', '.join(differing)} differ; "
+                "resume with the same options, or choose another file"
+            )
+
 
 def simulate(
     study: Study,
@@ -125,7 +134,8 @@ def simulate(
     """
     run = _blank(study)
     if checkpoint is not None and resume and checkpoint.exists():
-        run = _continued(checkpoint, run)
+        run = load_run(checkpoint)
+        study.check_same(run, checkpoint)
     positions = [(step, policy) for step in range(study.steps) for policy in study.policies]
     if run.attrs["done"] == 0:
         _track_start(study, run)
@@ -171,17 +181,6 @@ def load_run(path: Path) -> xr.Dataset:
         raise DataError(f"{path} cannot be read as a run: {error}") from error
     if run.attrs.get("schema") != SCHEMA:
         raise DataError(f"{path} has schema {run.attrs.get('schema')!r}, not {SCHEMA!r}")
-    return run
-
-
-def _continued(path: Path, blank: xr.Dataset) -> xr.Dataset:
-    run = load_run(path)
-    theirs, ours = (json.loads(each.attrs["fingerprint"]) for each in (run, blank))
-    if differing := sorted(key for key in ours if ours[key] != theirs.get(key)):
-        raise DataError(
-            f"{path} belongs to another study: {', '.join(differing)} differ; "
-            "resume with the same options, or choose another file"
-        )
     return run
 
 

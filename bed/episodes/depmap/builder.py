@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from math import ceil
 
 import numpy as np
 
@@ -27,6 +28,8 @@ Progress = Callable[[str, int, int], None]
 BUILDER = "depmap/1"
 SELECTIVE = (0.05, 0.95)
 MIN_LINES = 10
+CANDIDATES_PER_EPISODE, CANDIDATES_PER_LINE = 4, 10
+"""Enough to choose from: balance within lines and thirds of sufficiency need some slack."""
 
 
 def build_depmap(
@@ -50,14 +53,14 @@ def build_depmap(
         raise DataError(f"--max-episodes {max_episodes}: at least 2 are needed (one of each label)")
     screen = load(tables, lambda stage: progress(stage, 0, 0))
     builder = _Builder(screen, seed)
-    candidates = builder.candidates(progress)
+    wanted = {split: 2 * round(max_episodes * share / 2) for split, share in SHARES.items()}
+    candidates = builder.candidates(wanted, progress)
     short: dict[str, int] = {}
     chosen: list[tuple[str, Candidate]] = []
-    for split, share in SHARES.items():
-        wanted = 2 * round(max_episodes * share / 2)
-        found = select(candidates[split], wanted, seed, split)
-        if len(found) < wanted:
-            short[f"{split} episodes"] = wanted - len(found)
+    for split, num in wanted.items():
+        found = select(candidates[split], num, seed, split)
+        if len(found) < num:
+            short[f"{split} episodes"] = num - len(found)
         chosen += [(split, item) for item in found]
     if not chosen:
         raise DataError(
@@ -88,12 +91,17 @@ class _Builder:
         self._knocked_down = None if screen.rnai is None else screen.rnai >= BINS["dependency"]
         self.excluded: Counter[str] = Counter(screen.excluded)
 
-    def candidates(self, progress: Progress) -> dict[str, list[Candidate]]:
-        """Return the possible targets of each split."""
+    def candidates(self, wanted: dict[str, int], progress: Progress) -> dict[str, list[Candidate]]:
+        """Return possible targets of each split, several times as many as are wanted."""
         found: dict[str, list[Candidate]] = {split: [] for split in SHARES}
         genes = self._selective()
+        num_genes = Counter(self._splits[gene] for gene in genes)
+        least = CANDIDATES_PER_LINE * int(self._target_lines.sum())
         for done, gene in enumerate(genes):
-            found[self._splits[gene]] += self._of_gene(gene)
+            split = self._splits[gene]
+            num = max(CANDIDATES_PER_EPISODE * wanted[split], least)
+            offered = min(TARGETS_PER_GENE, ceil(num / num_genes[split]))
+            found[split] += self._of_gene(gene, offered)
             progress("drawing pools", done + 1, len(genes))
         return found
 
@@ -109,7 +117,7 @@ class _Builder:
         )
         return [int(at) for at in np.flatnonzero((num >= MIN_LINES) & ~rare & ~common)]
 
-    def _of_gene(self, gene: int) -> Iterator[Candidate]:
+    def _of_gene(self, gene: int, offered: int) -> Iterator[Candidate]:
         screen = self._screen
         lines = np.flatnonzero(self._target_lines & self._measured[gene])
         if screen.expression is not None:
@@ -117,7 +125,7 @@ class _Builder:
             self.excluded["targets not expressed in the line"] += int(silent.sum())
             lines = lines[~silent]
         rng = generator(self._seed, "target lines", screen.genes[gene])
-        for line in rng.permutation(lines)[:TARGETS_PER_GENE]:
+        for line in rng.permutation(lines)[:offered]:
             pool = self._maker.draw(gene, int(line))
             if pool is None:
                 self.excluded["targets with fewer than 16 stubs"] += 1

@@ -1,6 +1,6 @@
 """Which (gene, line) pairs become targets.
 
-1. A gene offers at most 16 target lines, chosen blind.
+1. A gene offers at most 16 target lines, chosen blind; fewer where there are genes to spare.
 2. Every context (a line, and which assays tell of the gene's state in it) gives as many supported
    as unsupported targets, so none of their names says anything about the label; no lineage gives
    more than about 15 %.

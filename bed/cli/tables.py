@@ -1,0 +1,104 @@
+"""A simulation's report as tables for people."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["print_report"]
+
+_NARROWEST = 100
+
+
+def print_report(found: Mapping[str, Any]) -> None:
+    """Print the report of `bed.report.report`."""
+    console = Console()
+    if console.width < _NARROWEST:
+        console = Console(width=_NARROWEST)
+    episodes = ", ".join(f"{count} {domain}" for domain, count in found["episodes"].items())
+    console.print(
+        f"{episodes} episodes, {found['steps']} steps, seed {found['seed']}; "
+        f"tracker: {found['tracker']}. 95% intervals in brackets."
+    )
+    console.print(_first(found["policies"], "The first experiment"))
+    console.print(_path(found, "The whole path"))
+    console.print(_differences(found["comparisons"], "Paired differences"))
+    console.print(_cost(found["policies"], "Calls and failures, all steps"))
+    brier = found["brier"]
+    after = next(iter(value for key, value in brier.items() if key != "before"))
+    console.print(
+        f"Brier score of the tracker: {brier['before']:.3f} before any experiment, "
+        f"{after:.3f} after {found['steps']}."
+    )
+    for name, other in found["other_trackers"].items():
+        console.print(_first(other["policies"], f"The first experiment, tracker: {name}"))
+        console.print(_differences(other["comparisons"], f"Paired differences, tracker: {name}"))
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=i == 0)
+    return table
+
+
+def _first(policies: Mapping[str, Any], title: str) -> Table:
+    table = _table(title, ["policy", "entropy lost, bits", "log score gained, bits", "promised"])
+    for name, row in policies.items():
+        table.add_row(
+            name,
+            _interval(row["first_gain_bits"]),
+            _interval(row["first_log_gain_bits"]),
+            _number(row.get("promised_bits"), ".3f"),
+        )
+    return table
+
+
+def _path(found: Mapping[str, Any], title: str) -> Table:
+    policies = found["policies"]
+    shown = [step for step in (1, 2, 4, 8, 16) if step <= found["steps"]]
+    levels = list(next(iter(policies.values()))["experiments_to"])
+    columns = ["belief in the truth after", *(str(step) for step in shown)]
+    table = _table(title, [*columns, *(f"to {level}" for level in levels)])
+    for name, row in policies.items():
+        beliefs = [f"{row['belief_in_truth'][step]:.3f}" for step in shown]
+        needed = [_number(row["experiments_to"][level], ".1f") for level in levels]
+        table.add_row(name, *beliefs, *needed)
+    return table
+
+
+def _differences(comparisons: Sequence[Mapping[str, Any]], title: str) -> Table:
+    columns = ["policies", "entropy lost, bits", "log score, bits", "ratio", "fewer to 0.7, %"]
+    table = _table(title, columns)
+    for row in comparisons:
+        table.add_row(
+            f"{row['policy']} - {row['against']}",
+            _interval(row["first_gain_bits"]),
+            _interval(row["first_log_gain_bits"]),
+            _number(row["first_gain_ratio"]["mean"], ".2f"),
+            _interval(row["fewer_experiments_percent"]["0.7"], ".0f"),
+        )
+    return table
+
+
+def _cost(policies: Mapping[str, Any], title: str) -> Table:
+    columns = ["policy", "belief asked", "sent", "simulator asked", "sent", "failed", "|gap|"]
+    table = _table(title, columns)
+    for name, row in policies.items():
+        names = ("belief_calls", "belief_calls_sent", "simulator_calls", "simulator_calls_sent")
+        counts = [f"{row[key]:,}" for key in (*names, "failed")]
+        table.add_row(name, *counts, _number(row["mean_abs_coherence_gap"], ".3f"))
+    return table
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _interval(figure: Mapping[str, float | None], form: str = ".3f") -> str:
+    point, lo, hi = (figure[key] for key in ("mean", "lo", "hi"))
+    if point is None:
+        return "-"
+    inside = "" if lo is None or hi is None else f" [{lo:{form}}, {hi:{form}}]"
+    return f"{point:{form}}{inside}"

@@ -1,0 +1,162 @@
+"""From names to objects: which models and policies a simulation runs with."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bed.belief.exact import ExactBelief
+from bed.episodes.files import read_episodes
+from bed.episodes.synthetic import sample_world_episodes
+from bed.errors import DataError
+from bed.estimators import Estimator, ExactEIG, FactoredEIG, NestedMonteCarloEIG
+from bed.estimators.base_rates import BaseRates
+from bed.evidence import Episode
+from bed.policies import (
+    HindsightPolicy,
+    InformationPolicy,
+    RandomPolicy,
+    RelevancePolicy,
+    UncertaintyPolicy,
+)
+from bed.protocols import BeliefModel, OutcomeSimulator, Policy
+from bed.seeds import derive_seed
+from bed.simulation import Study
+from bed.simulators.exact import ExactSimulator
+from bed.simulators.exemplar import fit_exemplar_simulator
+from bed.standins import cached_stand_ins
+from bed.worlds import World
+
+__all__ = ["EPISODE_POLICIES", "WORLD_POLICIES", "Models", "file_study", "world_study"]
+
+_TRAINING_WORLDS = 200
+_DEFAULT_WORLDS = 200
+
+
+@dataclass(frozen=True)
+class Models:
+    """The models behind the policies of one study."""
+
+    belief: BeliefModel
+    exemplar: OutcomeSimulator
+    simulator: OutcomeSimulator
+    base_rates: BaseRates | None
+    episodes: Mapping[str, Episode]
+    worlds: Mapping[str, World]
+
+
+def _informed(build: Callable[[Models], Estimator]) -> Callable[[Models], Policy]:
+    return lambda models: InformationPolicy(build(models))
+
+
+_BUILDERS: dict[str, Callable[[Models], Policy]] = {
+    "random": lambda m: RandomPolicy(),
+    "relevance": lambda m: RelevancePolicy(),
+    "uncertainty": lambda m: UncertaintyPolicy(m.belief, m.base_rates),
+    "eig-nested": _informed(
+        lambda m: NestedMonteCarloEIG(m.belief, m.simulator, base_rates=m.base_rates)
+    ),
+    "eig-exemplar": _informed(
+        lambda m: FactoredEIG.paper(m.belief, m.exemplar, base_rates=m.base_rates)
+    ),
+    "eig-simulate": _informed(
+        lambda m: FactoredEIG.paper(m.belief, m.simulator, base_rates=m.base_rates)
+    ),
+    "eig": _informed(lambda m: FactoredEIG(m.belief, m.simulator, base_rates=m.base_rates)),
+    "exact": _informed(lambda m: ExactEIG(m.worlds)),
+    "hindsight": lambda m: HindsightPolicy(m.belief, m.episodes),
+}
+
+WORLD_POLICIES = tuple(_BUILDERS)
+EPISODE_POLICIES = tuple(name for name in _BUILDERS if name != "exact")
+
+
+def _checked(names: Sequence[str], known: Sequence[str], limit: int | None) -> list[str]:
+    """Return the names of the policies to run, before anything slow is done."""
+    if limit is not None and limit < 1:
+        raise DataError(f"limit is {limit}; at least one episode is needed")
+    if unknown := [name for name in names if name not in known]:
+        raise DataError(f"policy {unknown[0]!r} is unknown here; use one of {', '.join(known)}")
+    return list(dict.fromkeys(names)) or list(known)
+
+
+def world_study(
+    name: str,
+    policies: Sequence[str] = (),
+    limit: int | None = None,
+    num_steps: int | None = None,
+    seed: int = 0,
+) -> Study:
+    """Return a study of episodes drawn from exact worlds; the tracker is the exact belief.
+
+    Args:
+        name: of the worlds, see `bed.episodes.synthetic`.
+        policies: by name; none means all of `WORLD_POLICIES`.
+        limit: how many episodes, 200 by default.
+        num_steps: experiments an episode; all by default.
+        seed: of the worlds and of the run.
+    """
+    names = _checked(policies, WORLD_POLICIES, limit)
+    drawn = sample_world_episodes(name, limit or _DEFAULT_WORLDS, seed)
+    training = sample_world_episodes(name, _TRAINING_WORLDS, seed, "train")
+    belief = ExactBelief(drawn.worlds)
+    models = Models(
+        belief=belief,
+        exemplar=fit_exemplar_simulator(training.episodes),
+        simulator=ExactSimulator(drawn.worlds),
+        base_rates=None,
+        episodes={episode.id: episode for episode in drawn.episodes},
+        worlds=drawn.worlds,
+    )
+    return Study(
+        drawn.episodes,
+        {policy: _BUILDERS[policy](models) for policy in names},
+        {"exact": belief},
+        seed,
+        num_steps,
+        {"world": name},
+    )
+
+
+def file_study(
+    path: Path,
+    policies: Sequence[str] = (),
+    limit: int | None = None,
+    num_steps: int | None = None,
+    seed: int = 0,
+) -> Study:
+    """Return a study of the test split of an episode file, with stand-ins fitted on its training.
+
+    The main tracker is the policies' own belief; "disjoint" is one fitted on other units.
+
+    Args:
+        path: of the episode file.
+        policies: by name; none means all of `EPISODE_POLICIES`.
+        limit: how many episodes, drawn by hash; all of the test split by default.
+        num_steps: experiments an episode; all by default.
+        seed: of the subset, the stand-ins and the run.
+
+    Raises:
+        DataError: for a file without test or training episodes.
+    """
+    names = _checked(policies, EPISODE_POLICIES, limit)
+    episodes = read_episodes(path).episodes
+    test = [episode for episode in episodes if episode.split == "test"]
+    if not test:
+        raise DataError(f"{path} has no test episodes to simulate; build a larger file")
+    test.sort(key=lambda episode: derive_seed(seed, "subset", episode.id))
+    test = sorted(test[:limit], key=lambda episode: episode.id)
+    fitted = cached_stand_ins(path, episodes, seed)
+    models = Models(
+        belief=fitted.belief,
+        exemplar=fitted.exemplar,
+        simulator=fitted.conditional,
+        base_rates=fitted.base_rates,
+        episodes={episode.id: episode for episode in test},
+        worlds={},
+    )
+    trackers: dict[str, BeliefModel] = {"own": fitted.belief, "disjoint": fitted.disjoint}
+    setup: dict[str, Any] = {"stand_ins": seed}
+    return Study(
+        test, {policy: _BUILDERS[policy](models) for policy in names}, trackers, seed, num_steps, setup
+    )

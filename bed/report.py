@@ -1,0 +1,227 @@
+"""What a simulation showed: figures with paired bootstrap intervals, from a run's dataset alone.
+
+Means are taken within each domain and then over domains. A bootstrap draw resamples the units of
+the split (genes, ...) within each domain, the same ones for every policy, so that differences
+between policies are paired. Intervals are the 2.5th and 97.5th percentiles of the draws.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bed.information import entropy_bits
+from bed.seeds import generator
+
+__all__ = ["LEVELS", "SCHEMA", "TrackerView", "experiments_to", "report", "tracker_view"]
+
+Array = NDArray[np.float64]
+
+SCHEMA = "bed-simulate/1"
+LEVELS = (0.6, 0.7, 0.8)
+"""Beliefs in the truth whose crossing is reported."""
+
+NUM_DRAWS = 2000
+_CLIP = 1e-3
+_PERCENTILES = (2.5, 97.5)
+
+
+@dataclass(frozen=True)
+class TrackerView:
+    """Figures of every policy under one tracker: point estimates first, then bootstrap draws.
+
+    Attributes:
+        policies: names.
+        gain: entropy lost by the first experiment, bits, shape (1 + draws, num_policies).
+        log_gain: log2 of the belief in the truth gained by it, bits, the same shape.
+        curve: mean belief in the truth, shape (1 + draws, num_policies, 1 + num_steps).
+        has_intervals: False where a domain has one unit only, which cannot be resampled.
+    """
+
+    policies: tuple[str, ...]
+    gain: Array
+    log_gain: Array
+    curve: Array
+    has_intervals: bool
+
+
+def tracker_view(run: xr.Dataset, tracker: str, num_draws: int = NUM_DRAWS) -> TrackerView:
+    """Return the figures of a run under one of its trackers.
+
+    The log score clips beliefs to [0.001, 0.999]. An episode in which nothing could be chosen
+    keeps its belief, and so counts as no gain.
+
+    Args:
+        run: of `bed.simulation`, complete or not.
+        tracker: its name.
+        num_draws: bootstrap draws.
+    """
+    belief = run["belief"].sel(tracker=tracker).values
+    label = run["label"].values
+    truth = np.where(label[None, :, None] == 1, belief, 1.0 - belief)
+    bits = np.log2(np.clip(truth, _CLIP, 1.0 - _CLIP))
+    gain = entropy_bits(belief[:, :, 0]) - entropy_bits(belief[:, :, 1])
+    figures = np.concatenate(
+        [gain[:, :, None], (bits[:, :, 1] - bits[:, :, 0])[:, :, None], truth], axis=2
+    )
+    domains, units = run["domain"].values, run["unit"].values
+    seed = json.loads(run.attrs["fingerprint"])["seed"]
+    means, smallest = [], np.inf
+    for domain in np.unique(domains):
+        here = domains == domain
+        means.append(_resampled(figures[:, here], units[here], num_draws, f"{seed} {domain}"))
+        smallest = min(smallest, len(np.unique(units[here])))
+    mean = np.mean(means, axis=0)
+    return TrackerView(
+        policies=tuple(run["policy"].values.tolist()),
+        gain=mean[:, :, 0],
+        log_gain=mean[:, :, 1],
+        curve=mean[:, :, 2:],
+        has_intervals=bool(smallest > 1),
+    )
+
+
+def _resampled(figures: Array, units: NDArray[Any], num_draws: int, seed: str) -> Array:
+    """Return means over episodes, shape (1 + draws, policies, figures): the point, then draws."""
+    names, unit = np.unique(units, return_inverse=True)
+    rng = generator("bootstrap", seed)
+    weights = np.ones((1 + num_draws, len(names)))
+    weights[1:] = rng.multinomial(len(names), np.full(len(names), 1.0 / len(names)), num_draws)
+    sums = np.zeros((len(names), figures.shape[0] * figures.shape[2]))
+    np.add.at(sums, unit, figures.transpose(1, 0, 2).reshape(len(unit), -1))
+    sizes = np.bincount(unit, minlength=len(names))
+    means = (weights @ sums) / (weights @ sizes)[:, None]
+    return np.asarray(means.reshape(1 + num_draws, figures.shape[0], figures.shape[2]))
+
+
+def experiments_to(curve: Array, level: float) -> Array:
+    """Return after how many experiments a curve first reaches `level`, by linear interpolation.
+
+    Args:
+        curve: belief in the truth by step from 0, shape (..., 1 + num_steps).
+        level: in (0, 1).
+
+    Returns:
+        Shape (...); NaN where the curve never gets there.
+    """
+    reached = curve >= level
+    step = reached.argmax(axis=-1)
+    after = np.take_along_axis(curve, step[..., None], axis=-1)[..., 0]
+    before = np.take_along_axis(curve, np.maximum(step - 1, 0)[..., None], axis=-1)[..., 0]
+    rise = np.where(after > before, after - before, 1.0)
+    at = np.where(step == 0, 0.0, step - 1 + (level - before) / rise)
+    return np.asarray(np.where(reached.any(axis=-1), at, np.nan))
+
+
+def report(run: xr.Dataset, num_draws: int = NUM_DRAWS) -> dict[str, Any]:
+    """Return everything that a run showed, as strict JSON (`schema` "bed-simulate/1").
+
+    Every figure with an interval is `{mean, lo, hi}`; null stands for what is undefined, such as
+    a belief that was never reached.
+    """
+    study = json.loads(run.attrs["fingerprint"])
+    domains, counts = np.unique(run["domain"].values, return_counts=True)
+    main, *others = run["tracker"].values.tolist()
+    view = tracker_view(run, main, num_draws)
+    return {
+        "schema": SCHEMA,
+        "episodes": {str(d): int(n) for d, n in zip(domains, counts, strict=True)},
+        "steps": int(run.sizes["choice"]),
+        "seed": study["seed"],
+        "tracker": main,
+        "brier": _brier(run, main),
+        "policies": {
+            name: {**_policy_figures(view, p), **_policy_counts(run, p)}
+            for p, name in enumerate(view.policies)
+        },
+        "comparisons": _comparisons(view),
+        "other_trackers": {
+            name: _other_tracker(run, tracker_view(run, name, num_draws)) | {"brier": _brier(run, name)}
+            for name in others
+        },
+    }
+
+
+def _other_tracker(run: xr.Dataset, view: TrackerView) -> dict[str, Any]:
+    return {
+        "policies": {name: _policy_figures(view, p) for p, name in enumerate(view.policies)},
+        "comparisons": _comparisons(view),
+    }
+
+
+def _brier(run: xr.Dataset, tracker: str) -> dict[str, float]:
+    """Return the tracker's Brier score before any experiment, and after the last by policy."""
+    belief, label = run["belief"].sel(tracker=tracker).values, run["label"].values
+    last = {
+        str(name): float(np.mean((belief[p, :, -1] - label) ** 2))
+        for p, name in enumerate(run["policy"].values)
+    }
+    return {"before": float(np.mean((belief[0, :, 0] - label) ** 2)), **last}
+
+
+def _policy_figures(view: TrackerView, p: int) -> dict[str, Any]:
+    return {
+        "first_gain_bits": _interval(view.gain[:, p], view),
+        "first_log_gain_bits": _interval(view.log_gain[:, p], view),
+        "belief_in_truth": view.curve[0, p].tolist(),
+        "experiments_to": {
+            str(level): _number(experiments_to(view.curve[0, p], level)) for level in LEVELS
+        },
+    }
+
+
+def _policy_counts(run: xr.Dataset, p: int) -> dict[str, Any]:
+    first = run["promised"].values[p, :, 0]
+    gaps = run["coherence_gap"].values[p, :, 0]
+    calls = ("belief_calls", "simulator_calls", "belief_calls_sent", "simulator_calls_sent")
+    unfinished = run["chosen"].values[p] < 0
+    return {
+        "promised_bits": None if np.isnan(first).all() else float(np.nanmean(first)),
+        "mean_abs_coherence_gap": None if np.isnan(gaps).all() else float(np.nanmean(np.abs(gaps))),
+        **{name: int(run[name].values[p].sum()) for name in calls},
+        "failed": int(run["failed"].values[p].sum()),
+        "steps_without_choice": int(unfinished.sum()),
+    }
+
+
+def _comparisons(view: TrackerView) -> list[dict[str, Any]]:
+    """Compare every policy with random, and bed's default with every other."""
+    at = {name: p for p, name in enumerate(view.policies)}
+    pairs = [(name, "random") for name in view.policies if name != "random" and "random" in at]
+    pairs += [("eig", name) for name in view.policies if "eig" in at and name not in ("eig", "random")]
+    return [_comparison(view, a, b, at[a], at[b]) for a, b in pairs]
+
+
+def _comparison(view: TrackerView, name: str, against: str, a: int, b: int) -> dict[str, Any]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = view.gain[:, a] / view.gain[:, b]
+    fewer = {}
+    for level in LEVELS:
+        ours, theirs = (experiments_to(view.curve[:, p], level) for p in (a, b))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fewer[str(level)] = _interval(100.0 * (1.0 - ours / theirs), view)
+    return {
+        "policy": name,
+        "against": against,
+        "first_gain_bits": _interval(view.gain[:, a] - view.gain[:, b], view),
+        "first_log_gain_bits": _interval(view.log_gain[:, a] - view.log_gain[:, b], view),
+        "first_gain_ratio": _interval(ratio, view),
+        "fewer_experiments_percent": fewer,
+    }
+
+
+def _interval(draws: Array, view: TrackerView) -> dict[str, float | None]:
+    """Return the point with its percentile interval over the draws in which it is defined."""
+    defined = draws[1:][np.isfinite(draws[1:])]
+    lo, hi = np.nan, np.nan
+    # a figure that is often undefined has no honest interval
+    if view.has_intervals and len(defined) >= 0.95 * (len(draws) - 1) > 0:
+        lo, hi = np.percentile(defined, _PERCENTILES)
+    return {"mean": _number(draws[0]), "lo": _number(lo), "hi": _number(hi)}
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
