@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
+from bed import __version__
 from bed.belief.exact import ExactBelief
 from bed.episodes.files import read_episodes
 from bed.episodes.synthetic import sample_world_episodes
@@ -29,8 +30,8 @@ from bed.worlds import World
 
 __all__ = ["EPISODE_POLICIES", "WORLD_POLICIES", "Models", "file_study", "world_study"]
 
-_TRAINING_WORLDS = 200
-_DEFAULT_WORLDS = 200
+_TRAINING_WORLDS = 128
+_DEFAULT_WORLDS = 128
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def world_study(
     Args:
         name: of the worlds, see `bed.episodes.synthetic`.
         policies: by name; none means all of `WORLD_POLICIES`.
-        limit: how many episodes, 200 by default.
+        limit: how many episodes, 128 by default.
         num_steps: experiments an episode; all by default.
         seed: of the worlds and of the run.
     """
@@ -114,7 +115,7 @@ def world_study(
         {"exact": belief},
         seed,
         num_steps,
-        {"world": name},
+        {"world": name, "version": __version__},
     )
 
 
@@ -156,7 +157,12 @@ def file_study(
         worlds={},
     )
     trackers: dict[str, BeliefModel] = {"own": fitted.belief, "disjoint": fitted.disjoint}
-    setup: dict[str, Any] = {"stand_ins": seed}
+    setup = {"file": sha256(path.read_bytes()).hexdigest(), "version": __version__}
     return Study(
-        test, {policy: _BUILDERS[policy](models) for policy in names}, trackers, seed, num_steps, setup
+        test,
+        {policy: _BUILDERS[policy](models) for policy in names},
+        trackers,
+        seed,
+        num_steps,
+        setup,
     )

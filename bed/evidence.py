@@ -42,7 +42,8 @@ class Fields(Mapping[str, Any]):
 
     def __init__(self, data: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         self._data = {
-            _checked_key(key): _frozen(value, key) for key, value in {**(data or {}), **more}.items()
+            _checked_key(key): _frozen(value, key)
+            for key, value in {**(data or {}), **more}.items()
         }
         self._text: str | None = None
 
@@ -56,7 +57,7 @@ class Fields(Mapping[str, Any]):
         return len(self._data)
 
     def __hash__(self) -> int:
-        return hash(self._canonical())
+        return hash(self._text or self._canonical())
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -149,7 +150,9 @@ class Experiment:
         if not isinstance(self.hypothesis, Hypothesis):
             raise DataError(f"experiment {self.id!r}: hypothesis must be a Hypothesis")
         if not (isinstance(self.cost, int | float) and math.isfinite(self.cost) and self.cost > 0):
-            raise DataError(f"experiment {self.id!r}: cost {self.cost!r} must be finite and above 0")
+            raise DataError(
+                f"experiment {self.id!r}: cost {self.cost!r} must be finite and above 0"
+            )
         object.__setattr__(self, "fields", _as_fields(self.fields))
 
     def __hash__(self) -> int:
@@ -172,6 +175,9 @@ class Stub:
 
     experiment: Experiment
     outcome: Outcome
+
+    def __hash__(self) -> int:
+        return hash((self.experiment.id, self.outcome.fields))
 
 
 Evidence = tuple[Stub, ...]

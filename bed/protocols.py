@@ -52,7 +52,9 @@ class Beliefs:
         values = np.asarray(self.probabilities, dtype=np.float64)
         reasons = tuple(self.reasons) or (None,) * values.size
         if values.ndim != 1 or len(reasons) != values.size:
-            raise DataError(f"beliefs of shape {values.shape} with {len(reasons)} reasons: mismatch")
+            raise DataError(
+                f"beliefs of shape {values.shape} with {len(reasons)} reasons: mismatch"
+            )
         failed = np.array([reason is not None for reason in reasons], dtype=bool)
         bad = ~failed & ~((values >= 0) & (values <= 1))
         if bad.any():
@@ -153,6 +155,7 @@ class Choice:
         tied: indices that share the best worth; the lowest of them is chosen.
         eig: bits, shape (num_candidates,); None for a policy that promises no information.
         coherence_gap: shape (num_candidates,); None where the policy has none.
+        raw_coherence_gap: the same before branch weights were moved to base rates.
         failures: one reason for each candidate that was not scored.
         belief_calls: queries asked of the belief model.
         simulator_calls: outcomes asked of the simulator.
@@ -166,6 +169,7 @@ class Choice:
     tied: tuple[int, ...] = ()
     eig: NDArray[np.float64] | None = None
     coherence_gap: NDArray[np.float64] | None = None
+    raw_coherence_gap: NDArray[np.float64] | None = None
     failures: tuple[str, ...] = field(default=())
     belief_calls: int = 0
     simulator_calls: int = 0

@@ -120,7 +120,9 @@ def report(run: xr.Dataset, num_draws: int = NUM_DRAWS) -> dict[str, Any]:
     """Return everything that a run showed, as strict JSON (`schema` "bed-simulate/1").
 
     Every figure with an interval is `{mean, lo, hi}`; null stands for what is undefined, such as
-    a belief that was never reached.
+    a belief that was never reached. The coherence gaps are mean absolute values at the first
+    step, `raw_` before branch weights were moved to their base rates. `failed` counts candidates
+    that were not scored, `steps_without_choice` steps at which nothing could be chosen.
     """
     study = json.loads(run.attrs["fingerprint"])
     domains, counts = np.unique(run["domain"].values, return_counts=True)
@@ -139,7 +141,8 @@ def report(run: xr.Dataset, num_draws: int = NUM_DRAWS) -> dict[str, Any]:
         },
         "comparisons": _comparisons(view),
         "other_trackers": {
-            name: _other_tracker(run, tracker_view(run, name, num_draws)) | {"brier": _brier(run, name)}
+            name: _other_tracker(run, tracker_view(run, name, num_draws))
+            | {"brier": _brier(run, name)}
             for name in others
         },
     }
@@ -175,23 +178,29 @@ def _policy_figures(view: TrackerView, p: int) -> dict[str, Any]:
 
 def _policy_counts(run: xr.Dataset, p: int) -> dict[str, Any]:
     first = run["promised"].values[p, :, 0]
-    gaps = run["coherence_gap"].values[p, :, 0]
     calls = ("belief_calls", "simulator_calls", "belief_calls_sent", "simulator_calls_sent")
     unfinished = run["chosen"].values[p] < 0
     return {
         "promised_bits": None if np.isnan(first).all() else float(np.nanmean(first)),
-        "mean_abs_coherence_gap": None if np.isnan(gaps).all() else float(np.nanmean(np.abs(gaps))),
+        "coherence_gap": _mean_size(run["coherence_gap"].values[p, :, 0]),
+        "raw_coherence_gap": _mean_size(run["raw_coherence_gap"].values[p, :, 0]),
         **{name: int(run[name].values[p].sum()) for name in calls},
         "failed": int(run["failed"].values[p].sum()),
         "steps_without_choice": int(unfinished.sum()),
     }
 
 
+def _mean_size(gaps: Array) -> float | None:
+    return None if np.isnan(gaps).all() else float(np.nanmean(np.abs(gaps)))
+
+
 def _comparisons(view: TrackerView) -> list[dict[str, Any]]:
     """Compare every policy with random, and bed's default with every other."""
     at = {name: p for p, name in enumerate(view.policies)}
     pairs = [(name, "random") for name in view.policies if name != "random" and "random" in at]
-    pairs += [("eig", name) for name in view.policies if "eig" in at and name not in ("eig", "random")]
+    pairs += [
+        ("eig", name) for name in view.policies if "eig" in at and name not in ("eig", "random")
+    ]
     return [_comparison(view, a, b, at[a], at[b]) for a, b in pairs]
 
 

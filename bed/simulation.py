@@ -4,7 +4,7 @@ Every policy runs through every episode: it sees the evidence revealed so far, c
 rest of the pool, and the true outcome is revealed. All episodes advance one step at a time, so that
 each step is a few large batches of model calls. Fixed trackers score every trajectory alike.
 
-A run is checkpointed after each policy's step and resumes to the identical dataset, because all
+A run is checkpointed as it goes and resumes to the identical dataset, because all
 randomness derives from (run seed, episode, step) and the rest is a function of what was chosen.
 """
 
@@ -40,9 +40,12 @@ _PER_CHOICE = {
     "belief_calls_sent": (np.int32, 0, "belief queries sent, identical ones once"),
     "simulator_calls_sent": (np.int32, 0, "outcomes sent, identical ones once"),
 }
+_Arrays = dict[str, np.ndarray]
+
 _PER_CANDIDATE = {
     "worth": "what the policy ranks by; NaN where not scored or already run",
     "coherence_gap": "weighted mean of the posteriors minus the prior",
+    "raw_coherence_gap": "the same before branch weights were moved to base rates",
 }
 
 
@@ -139,15 +142,37 @@ def simulate(
     positions = [(step, policy) for step in range(study.steps) for policy in study.policies]
     if run.attrs["done"] == 0:
         _track_start(study, run)
-    for done, (step, name) in enumerate(positions):
-        if done >= run.attrs["done"]:
-            _advance(study, run, step, name)
-            run.attrs["done"] = done + 1
-            if checkpoint is not None:
-                save_run(run, checkpoint)
-        if on_progress is not None:
-            on_progress(done + 1, len(positions))
+    keeper = None if checkpoint is None else _Keeper(checkpoint)
+    try:
+        for done, (step, name) in enumerate(positions):
+            if done >= run.attrs["done"]:
+                _advance(study, run, step, name)
+                run.attrs["done"] = done + 1
+                if keeper is not None:
+                    keeper.offer(run)
+            if on_progress is not None:
+                on_progress(done + 1, len(positions))
+    finally:
+        # also when interrupted: a half-recorded step is not counted and is done again
+        if keeper is not None:
+            save_run(run, keeper.path)
     return run
+
+
+class _Keeper:
+    """Saves a run now and then, spending at most about a tenth of the time on it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._cost = 0.0
+        self._saved_at = -np.inf
+
+    def offer(self, run: xr.Dataset) -> None:
+        started = time.monotonic()
+        if started - self._saved_at >= 10.0 * self._cost:
+            save_run(run, self.path)
+            self._saved_at = time.monotonic()
+            self._cost = self._saved_at - started
 
 
 def save_run(run: xr.Dataset, path: Path) -> None:
@@ -195,7 +220,11 @@ def _blank(study: Study) -> xr.Dataset:
         ]
     choice_dims = ("policy", "episode", "choice")
     per_choice = {
-        name: (choice_dims, np.full((num_policies, num_episodes, steps), blank, dtype), {"is": text})
+        name: (
+            choice_dims,
+            np.full((num_policies, num_episodes, steps), blank, dtype),
+            {"is": text},
+        )
         for name, (dtype, blank, text) in _PER_CHOICE.items()
     }
     per_candidate = {
@@ -212,7 +241,11 @@ def _blank(study: Study) -> xr.Dataset:
         {
             "belief": (("tracker", "policy", "episode", "step"), belief, {"is": "p(theta = 1)"}),
             "reason": (choice_dims, reason, {"is": "why a candidate or the choice failed"}),
-            "tier": (("episode", "candidate"), tiers, {"is": "relevance, 1 most; 0 is no candidate"}),
+            "tier": (
+                ("episode", "candidate"),
+                tiers,
+                {"is": "relevance, 1 most; 0 is no candidate"},
+            ),
             **per_choice,
             **per_candidate,
         },
@@ -247,24 +280,24 @@ def _tracked(
     return tracker.probabilities(queries).probabilities
 
 
-def _evidence(episode: Episode, chosen: np.ndarray) -> Evidence:
+def _evidence(episode: Episode, chosen: Sequence[int]) -> Evidence:
     return tuple(episode.pool[index] for index in chosen if index >= 0)
 
 
 def _advance(study: Study, run: xr.Dataset, step: int, name: str) -> None:
     """Let one policy run one experiment in every episode that has one left."""
+    arrays = {str(key): variable.values for key, variable in run.data_vars.items()}
     p = list(study.policies).index(name)
-    chosen = run["chosen"].values[p]
+    chosen = arrays["chosen"][p]
     rows, problems, open_places = [], [], []
     for row, episode in enumerate(study.episodes):
-        before = chosen[row, :step]
-        stopped = step > 0 and before[-1] < 0
+        before = chosen[row, :step].tolist()
         left = [
             place
             for place, stub in enumerate(episode.pool)
             if stub.experiment.is_repeatable or place not in before
         ]
-        if stopped or not left:
+        if not left or -1 in before:
             continue
         rows.append(row)
         open_places.append(left)
@@ -279,34 +312,38 @@ def _advance(study: Study, run: xr.Dataset, step: int, name: str) -> None:
         )
     choices = study.policies[name].choose(problems) if problems else []
     for row, places, choice in zip(rows, open_places, choices, strict=True):
-        _record(run, (p, row, step), places, choice)
-    _track(study, run, p, step, rows)
+        _record(arrays, (p, row, step), places, choice)
+    _track(study, arrays, p, step, rows)
 
 
 def _record(
-    run: xr.Dataset, at: tuple[int, int, int], places: Sequence[int], choice: Choice
+    arrays: _Arrays, at: tuple[int, int, int], places: Sequence[int], choice: Choice
 ) -> None:
-    run["worth"].values[at][places] = choice.worth
-    if choice.coherence_gap is not None:
-        run["coherence_gap"].values[at][places] = choice.coherence_gap
+    arrays["worth"][at][places] = choice.worth
+    for name in ("coherence_gap", "raw_coherence_gap"):
+        gap = getattr(choice, name)
+        if gap is not None:
+            arrays[name][at][places] = gap
     if choice.index is not None:
-        run["chosen"].values[at] = places[choice.index]
+        arrays["chosen"][at] = places[choice.index]
         if choice.eig is not None:
-            run["promised"].values[at] = choice.eig[choice.index]
-    run["num_tied"].values[at] = len(choice.tied)
-    run["failed"].values[at] = len(choice.failures)
+            arrays["promised"][at] = choice.eig[choice.index]
+    arrays["num_tied"][at] = len(choice.tied)
+    arrays["failed"][at] = len(choice.failures)
     if choice.failures or choice.index is None:
-        run["reason"].values[at] = choice.failures[0] if choice.failures else choice.reason
+        arrays["reason"][at] = choice.failures[0] if choice.failures else choice.reason
     for name in ("belief_calls", "simulator_calls", "belief_calls_sent", "simulator_calls_sent"):
-        run[name].values[at] = getattr(choice, name)
+        arrays[name][at] = getattr(choice, name)
 
 
-def _track(study: Study, run: xr.Dataset, p: int, step: int, rows: Sequence[int]) -> None:
+def _track(study: Study, arrays: _Arrays, p: int, step: int, rows: Sequence[int]) -> None:
     """Carry the last belief forward, then ask the trackers where an outcome was revealed."""
-    belief = run["belief"].values
+    belief = arrays["belief"]
     belief[:, p, :, step + 1] = belief[:, p, :, step]
-    chosen = run["chosen"].values[p]
+    chosen = arrays["chosen"][p]
     moved = [row for row in rows if chosen[row, step] >= 0]
-    known = [(study.episodes[row], _evidence(study.episodes[row], chosen[row])) for row in moved]
+    known = [
+        (study.episodes[row], _evidence(study.episodes[row], chosen[row].tolist())) for row in moved
+    ]
     for t, tracker in enumerate(study.trackers.values()):
         belief[t, p, moved, step + 1] = _tracked(tracker, study, known)

@@ -85,7 +85,9 @@ class World:
         if not np.isin(self.theta, (0, 1)).all() or len(self.theta) != num_states:
             raise DataError("theta must give a binary label, 0 or 1, for every state")
         if len(self.outcome) != num_candidates:
-            raise DataError(f"{num_candidates} local and {len(self.outcome)} outcome arrays: mismatch")
+            raise DataError(
+                f"{num_candidates} local and {len(self.outcome)} outcome arrays: mismatch"
+            )
         for k, (local, outcome) in enumerate(zip(self.local, self.outcome, strict=True)):
             if local.shape != (num_states,) or outcome.shape[:2] != (num_states, 2):
                 raise DataError(f"candidate {k}: arrays do not match {num_states} states in shape")
@@ -141,7 +143,9 @@ class World:
             prior=np.array([1.0 - p_theta, p_theta]),
             theta=np.array([0, 1]),
             local=tuple(np.array(row, dtype=np.float64) for row in p_local),
-            outcome=tuple(np.repeat(np.array(rows, dtype=np.float64)[None], 2, axis=0) for rows in p_y),
+            outcome=tuple(
+                np.repeat(np.array(rows, dtype=np.float64)[None], 2, axis=0) for rows in p_y
+            ),
             name=name,
         )
 
@@ -375,7 +379,9 @@ class World:
         joint = p_theta[:, None] * given
         p_y = joint.sum(axis=0)
         possible = p_y > 0
-        entropy = np.where(possible, entropy_bits(np.clip(joint[1] / np.where(possible, p_y, 1.0), 0, 1)), 0.0)
+        entropy = np.where(
+            possible, entropy_bits(np.clip(joint[1] / np.where(possible, p_y, 1.0), 0, 1)), 0.0
+        )
         branches = [part.sum() for part in self._with_local(weights, candidate)]
         expected = sum(w * (self._ignorant(candidate, b) @ entropy) for b, w in enumerate(branches))
         return float(entropy_bits(p_theta[1]) - expected)

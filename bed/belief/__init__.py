@@ -1,1 +1,14 @@
 """Belief models: p(theta = 1 | h, I)."""
+
+from bed.belief.additive import AdditiveBelief, fit_additive_belief
+from bed.belief.exact import ExactBelief
+from bed.belief.wrappers import PermutationAveraged, Recalibrated, fit_platt
+
+__all__ = [
+    "AdditiveBelief",
+    "ExactBelief",
+    "PermutationAveraged",
+    "Recalibrated",
+    "fit_additive_belief",
+    "fit_platt",
+]

@@ -10,7 +10,6 @@ rho) is a Laplace approximation; predictions average the probability over draws 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -23,7 +22,7 @@ from numpyro.infer import SVI, Trace_ELBO
 from numpyro.infer.autoguide import AutoLaplaceApproximation
 
 from bed.domains import relation
-from bed.domains.encoding import LEVELS, Encoded, encode
+from bed.domains.encoding import Encoded, encode
 from bed.errors import DataError
 from bed.evidence import Episode, Evidence, Hypothesis
 from bed.protocols import BeliefQuery, Beliefs
@@ -146,9 +145,7 @@ def fit_additive_belief(episodes: Sequence[Episode], seed: int = 0) -> AdditiveB
             f"fitting a belief needs episodes of both labels, got {len(episodes)} of {labels}: "
             "one class only"
         )
-    tags = sorted(
-        {relation(e.target, stub.experiment).tag for e in episodes for stub in e.pool}
-    )
+    tags = sorted({relation(e.target, stub.experiment).tag for e in episodes for stub in e.pool})
     rng = generator(seed, "contexts")
     questions, label = [], []
     for episode in episodes:
@@ -169,5 +166,3 @@ def fit_additive_belief(episodes: Sequence[Episode], seed: int = 0) -> AdditiveB
         tuple(tags),
         *(np.asarray(draws[name]) for name in ("intercept", "weight", "slope", "redundancy")),
     )
-
-

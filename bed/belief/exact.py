@@ -34,7 +34,7 @@ class ExactBelief:
         return Beliefs(values, tuple(reasons))
 
     def _answer(self, query: BeliefQuery) -> float:
-        name = query.hypothesis.fields.get("world")
+        name = str(query.hypothesis.fields.get("world"))
         if name not in self.worlds:
             raise DataError(f"no world {name!r} here, asked by {query.hypothesis.text!r}")
         world = self.worlds[name]

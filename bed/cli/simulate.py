@@ -39,10 +39,12 @@ def simulate(
             "uncertainty, eig-nested, eig-exemplar, eig-simulate, eig, exact (worlds), hindsight."
         ),
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Experiments an episode; all by default.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Experiments an episode; all by default.")
+    ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(help="Number of episodes; 200 worlds or the whole test split by default."),
+        typer.Option(help="Number of episodes; 128 worlds or the whole test split by default."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Every draw derives from it.")] = 0,
     out: Annotated[

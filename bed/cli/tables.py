@@ -8,7 +8,7 @@ from rich.table import Table
 
 __all__ = ["print_report"]
 
-_NARROWEST = 100
+_NARROWEST = 116
 
 
 def print_report(found: Mapping[str, Any]) -> None:
@@ -25,33 +25,35 @@ def print_report(found: Mapping[str, Any]) -> None:
     console.print(_path(found, "The whole path"))
     console.print(_differences(found["comparisons"], "Paired differences"))
     console.print(_cost(found["policies"], "Calls and failures, all steps"))
-    brier = found["brier"]
-    after = next(iter(value for key, value in brier.items() if key != "before"))
-    console.print(
-        f"Brier score of the tracker: {brier['before']:.3f} before any experiment, "
-        f"{after:.3f} after {found['steps']}."
-    )
+    _print_brier(console, found["brier"], found["steps"])
     for name, other in found["other_trackers"].items():
         console.print(_first(other["policies"], f"The first experiment, tracker: {name}"))
         console.print(_differences(other["comparisons"], f"Paired differences, tracker: {name}"))
 
 
+def _print_brier(console: Console, brier: Mapping[str, float], steps: int) -> None:
+    last = sorted({f"{score:.3f}" for policy, score in brier.items() if policy != "before"})
+    console.print(
+        f"Brier score of the tracker: {brier['before']:.3f} before any experiment, "
+        f"{' to '.join(dict.fromkeys((last[0], last[-1])))} after {steps}."
+    )
+
+
 def _table(title: str, columns: Sequence[str]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=i == 0)
+        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
     return table
 
 
 def _first(policies: Mapping[str, Any], title: str) -> Table:
-    table = _table(title, ["policy", "entropy lost, bits", "log score gained, bits", "promised"])
+    has_promises = any("promised_bits" in row for row in policies.values())
+    columns = ["policy", "entropy lost, bits", "log score gained, bits"]
+    table = _table(title, columns + ["promised"] * has_promises)
     for name, row in policies.items():
-        table.add_row(
-            name,
-            _interval(row["first_gain_bits"]),
-            _interval(row["first_log_gain_bits"]),
-            _number(row.get("promised_bits"), ".3f"),
-        )
+        cells = [_interval(row["first_gain_bits"]), _interval(row["first_log_gain_bits"])]
+        promised = [_number(row.get("promised_bits"), ".3f")] * has_promises
+        table.add_row(name, *cells, *promised)
     return table
 
 
@@ -83,12 +85,14 @@ def _differences(comparisons: Sequence[Mapping[str, Any]], title: str) -> Table:
 
 
 def _cost(policies: Mapping[str, Any], title: str) -> Table:
-    columns = ["policy", "belief asked", "sent", "simulator asked", "sent", "failed", "|gap|"]
+    columns = ["policy", "belief asked", "sent", "outcomes asked", "sent", "failed"]
+    columns += ["|coherence gap|", "before base rates"]
     table = _table(title, columns)
     for name, row in policies.items():
         names = ("belief_calls", "belief_calls_sent", "simulator_calls", "simulator_calls_sent")
         counts = [f"{row[key]:,}" for key in (*names, "failed")]
-        table.add_row(name, *counts, _number(row["mean_abs_coherence_gap"], ".3f"))
+        gaps = [_number(row[key], ".3f") for key in ("coherence_gap", "raw_coherence_gap")]
+        table.add_row(name, *counts, *gaps)
     return table
 
 

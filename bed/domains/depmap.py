@@ -110,7 +110,8 @@ def _read_functional(experiment: Experiment, outcome: Outcome) -> Reading:
         name = outcome.fields["effect_bin"]
         if name not in BIN_SCORES:
             raise DataError(
-                f"experiment {experiment.id!r}: effect bin {name!r} is not one of {sorted(BIN_SCORES)}"
+                f"experiment {experiment.id!r}: effect bin {name!r} is not one of "
+                f"{sorted(BIN_SCORES)}"
             )
         supported = name != "weak_dependency"
         return Reading(supported, "supporting" if supported else "inconclusive", BIN_SCORES[name])

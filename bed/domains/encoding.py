@@ -35,9 +35,7 @@ class Encoded:
     score: NDArray[np.float32]
 
 
-def encode(
-    questions: Sequence[tuple[Hypothesis, Evidence]], tags: Sequence[str]
-) -> Encoded:
+def encode(questions: Sequence[tuple[Hypothesis, Evidence]], tags: Sequence[str]) -> Encoded:
     """Encode evidence for each hypothesis; relations outside `tags` are left out.
 
     Raises:

@@ -23,7 +23,8 @@ def reading(experiment: Experiment, outcome: Outcome) -> Reading:
     y = outcome.fields.get("y")
     if not isinstance(y, int) or not 0 <= y < len(ratios):
         raise DataError(
-            f"experiment {experiment.id!r}: outcome y={y!r} is outside the range 0..{len(ratios) - 1}"
+            f"experiment {experiment.id!r}: outcome y={y!r} is outside the range "
+            f"0..{len(ratios) - 1}"
         )
     ratio = float(ratios[y])
     if ratio == 0:

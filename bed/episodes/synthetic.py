@@ -22,7 +22,7 @@ __all__ = ["NAMES", "WorldEpisodes", "sample_world_episodes"]
 Array = NDArray[np.float64]
 
 TIER_SIZES = {1: 3, 2: 3, 3: 3, 4: 7}
-_LINK = {1: 2.2, 2: 1.4, 3: 0.9, 4: 0.15}
+_LINK = {1: 2.6, 2: 1.8, 3: 1.2, 4: 0.2}
 """Typical difference in log odds of theta' between theta = 1 and theta = 0, by tier."""
 
 _READOUTS = {

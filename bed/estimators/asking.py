@@ -155,9 +155,7 @@ def imagined_futures(
     for row, (problem, stub) in enumerate(zip(owners, drawn.stubs, strict=True)):
         if stub is not None:
             rows.append(row)
-            queries.append(
-                BeliefQuery(problem.target, (*problem.evidence, stub), problem.seed)
-            )
+            queries.append(BeliefQuery(problem.target, (*problem.evidence, stub), problem.seed))
     values, reasons, is_sent = _ask_beliefs(belief, queries)
     posterior = np.full(len(owners), np.nan)
     posterior[rows] = values

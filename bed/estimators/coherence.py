@@ -1,5 +1,4 @@
-"""Mending beliefs that are not Bayesian: recalibrated updates, and posteriors that average to
-the prior.
+"""Mending beliefs that are not Bayesian.
 
 A coherent belief obeys  w E[p(theta | x, y+)] + (1 - w) E[p(theta | x, y-)] = p(theta). Language
 models and fitted stand-ins do not quite; the difference is the coherence gap.
@@ -20,7 +19,7 @@ _TOLERANCE = 1e-12
 
 def shifted(p: ArrayLike, shift: ArrayLike) -> Array:
     """Return the probabilities whose natural log odds are moved by `shift`; 0 and 1 stay."""
-    return probability(log_odds(p) + shift)
+    return probability(log_odds(p) + np.asarray(shift, dtype=np.float64))
 
 
 def recalibrated(prior: Array, posterior: Array, slope: float) -> Array:
@@ -78,7 +77,5 @@ def renormalised(prior: Array, branch_weight: Array, posterior: Array) -> Array:
         too_high = mean(shifted(posterior, middle[:, None, None])) > prior
         low, high = np.where(too_high, low, middle), np.where(too_high, middle, high)
     shift = np.where(coherent, 0.0, 0.5 * (low + high))
-    moved = np.where(
-        coherent[:, None, None], posterior, shifted(posterior, shift[:, None, None])
-    )
+    moved = np.where(coherent[:, None, None], posterior, shifted(posterior, shift[:, None, None]))
     return np.where(reachable[:, None, None], moved, np.nan)

@@ -24,30 +24,38 @@ class ExactEIG(Estimator):
     worlds: Mapping[str, World]
 
     def score_batch(self, problems: Sequence[DesignProblem]) -> list[Scores]:
-        """Score by enumeration; evidence that the world excludes fails every candidate."""
+        """Score by enumeration; evidence that its world excludes fails a problem's candidates."""
         return [self._scores(problem) for problem in problems]
 
     def _scores(self, problem: DesignProblem) -> Scores:
-        name = problem.target.fields["world"]
-        if name not in self.worlds:
-            raise DataError(f"world {name!r} is unknown; known are {sorted(self.worlds)[:5]} ...")
-        world = self.worlds[name]
         size = len(problem.candidates)
-        nothing = np.full(size, np.nan)
-        posterior = np.full((size, 2, 1), np.nan)
-        observed = world.observed(problem.evidence)
-        indices = [int(candidate.fields["index"]) for candidate in problem.candidates]
+        prior, reason = np.nan, None
+        eig, weight = np.full(size, np.nan), np.full(size, np.nan)
         try:
+            world = self._world(problem)
+            observed = world.observed(problem.evidence)
+            indices = [int(candidate.fields["index"]) for candidate in problem.candidates]
             prior = world.posterior(observed)
             eig = np.array([world.candidate_eig(k, observed) for k in indices])
             weight = np.array([world.branch_weight(k, observed) for k in indices])
-        except ImpossibleEvidenceError as error:
-            return Scores(
-                problem.candidates, nothing, nothing, np.nan, nothing, posterior, nothing,
-                (str(error),) * size, Calls(),
-            )
-        exact = np.zeros(size)
+        except (ImpossibleEvidenceError, DataError) as error:
+            reason = str(error)
+        exact = np.where(np.isnan(eig), np.nan, 0.0)
         return Scores(
-            problem.candidates, eig, exact, prior, weight, posterior, exact,
-            (None,) * size, Calls(),
+            candidates=problem.candidates,
+            eig=eig,
+            eig_stderr=exact,
+            prior=prior,
+            branch_weight=weight,
+            posterior=np.full((size, 2, 1), np.nan),
+            coherence_gap=exact,
+            raw_coherence_gap=exact,
+            reasons=(reason,) * size,
+            calls=Calls(),
         )
+
+    def _world(self, problem: DesignProblem) -> World:
+        name = str(problem.target.fields.get("world"))
+        if name not in self.worlds:
+            raise DataError(f"no world {name!r} here, asked by {problem.target.text!r}")
+        return self.worlds[name]

@@ -99,9 +99,9 @@ class FactoredEIG(Estimator):
     simulator: OutcomeSimulator
     num_samples: int = 1
     form: Form = "kl"
-    coupling: Coupling = "branches"
+    coupling: Coupling = "candidates"
     slope: float = 1.0
-    renormalise: bool = True
+    renormalise: bool = False
     base_rates: BaseRates | None = None
 
     def __post_init__(self) -> None:
@@ -124,9 +124,7 @@ class FactoredEIG(Estimator):
         base_rates: BaseRates | None = None,
     ) -> Self:
         """Return the paper's Eq. 2: entropy form, independent draws, beliefs taken as they are."""
-        return cls(
-            belief, simulator, num_samples, "entropy", "independent", 1.0, False, base_rates
-        )
+        return cls(belief, simulator, num_samples, "entropy", "independent", 1.0, False, base_rates)
 
     def score_batch(self, problems: Sequence[DesignProblem]) -> list[Scores]:
         """Score every candidate of every problem: one simulator batch, two belief batches."""
@@ -137,17 +135,27 @@ class FactoredEIG(Estimator):
             present = present_beliefs(self.belief, problems)
             drawn = drawing.result()
         futures = imagined_futures(self.belief, problems, requests, drawn)
-        prior, weight, posterior, reasons = flattened(problems, present, futures, num_branches=2)
+        prior, asked, posterior, reasons = flattened(problems, present, futures, num_branches=2)
         known = np.array([reason is None for reason in reasons], dtype=bool)
-        weight = at_base_rates(problems, weight, self.base_rates)
+        weight = at_base_rates(problems, asked, self.base_rates)
         eig, stderr = np.full(len(prior), np.nan), np.full(len(prior), np.nan)
         eig[known], stderr[known], why = self._expected(
             prior[known], weight[known], posterior[known]
         )
         for row, reason in zip(np.flatnonzero(known), why, strict=True):
             reasons[row] = reason
-        gap = branch_mean(weight, posterior) - prior
-        return assembled(problems, present, futures, eig, stderr, weight, posterior, gap, reasons)
+        return assembled(
+            problems,
+            present,
+            futures,
+            eig=eig,
+            eig_stderr=stderr,
+            branch_weight=weight,
+            posterior=posterior,
+            coherence_gap=branch_mean(weight, posterior) - prior,
+            raw_coherence_gap=branch_mean(asked, posterior) - prior,
+            reasons=reasons,
+        )
 
     def _expected(
         self, prior: Array, weight: Array, posterior: Array
@@ -156,10 +164,9 @@ class FactoredEIG(Estimator):
         posterior = recalibrated(prior, posterior, self.slope)
         if self.renormalise:
             posterior = renormalised(prior, weight, posterior)
-        stuck = np.isnan(posterior).any(axis=(1, 2))
+        stuck = np.asarray(np.isnan(posterior).any(axis=(1, 2)))
         bits = _information(prior, np.where(stuck[:, None, None], 0.5, posterior), self.form)
-        impossible = ~np.isfinite(bits).all(axis=(1, 2))
-        failed = stuck | impossible
+        failed = stuck | np.asarray(~np.isfinite(bits).all(axis=(1, 2)))
         bits = np.where(failed[:, None, None], np.nan, bits)
         reasons: list[str | None] = [None] * len(prior)
         for row in np.flatnonzero(failed):

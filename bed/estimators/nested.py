@@ -60,8 +60,20 @@ class NestedMonteCarloEIG(Estimator):
         eig[known] = bits.mean(axis=1)
         if self.num_samples > 1:
             stderr[known] = bits.std(axis=1, ddof=1) / np.sqrt(self.num_samples)
+        # the branches were drawn at the moved weights, so there is no other gap to report
         gap = posterior[:, 0].mean(axis=1) - prior
-        return assembled(problems, present, futures, eig, stderr, weight, posterior, gap, reasons)
+        return assembled(
+            problems,
+            present,
+            futures,
+            eig=eig,
+            eig_stderr=stderr,
+            branch_weight=weight,
+            posterior=posterior,
+            coherence_gap=gap,
+            raw_coherence_gap=np.full(len(gap), np.nan),
+            reasons=reasons,
+        )
 
     def _requests(self, problem: DesignProblem, now: Present) -> list[OutcomeRequest]:
         weight = at_base_rates([problem], now.weight, self.base_rates)

@@ -44,6 +44,8 @@ class Scores:
         branch_weight: p(theta' = 1 | I), shape (num_candidates,).
         posterior: p(theta = 1 | I, x, y), shape (num_candidates, num_branches, num_samples).
         coherence_gap: weighted mean of the posteriors minus the prior, as the model gave them.
+        raw_coherence_gap: the same with the branch weight as the belief gave it, before it was
+            moved to a base rate.
         reasons: why a candidate is not scored; None where it is.
         calls: see `Calls`.
     """
@@ -55,6 +57,7 @@ class Scores:
     branch_weight: Array
     posterior: Array
     coherence_gap: Array
+    raw_coherence_gap: Array
     reasons: tuple[str | None, ...]
     calls: Calls
 
@@ -77,6 +80,7 @@ class Scores:
                 "branch_weight": ("candidate", self.branch_weight),
                 "posterior": (("candidate", "branch", "sample"), self.posterior),
                 "coherence_gap": ("candidate", self.coherence_gap),
+                "raw_coherence_gap": ("candidate", self.raw_coherence_gap),
                 "cost": ("candidate", self.cost),
                 "status": ("candidate", status),
                 "reason": ("candidate", [reason or "" for reason in self.reasons]),
@@ -117,8 +121,8 @@ class Estimator(ABC):
 
         Returns:
             A dataset over `candidate`: `eig` (bits, never clipped), `eig_stderr`, `branch_weight`,
-            `posterior` (branch, sample), `coherence_gap`, `cost`, `status`, `reason`; the call
-            counts are attributes. A candidate that could not be scored has status "failed".
+            `posterior` (branch, sample), `coherence_gap`, `raw_coherence_gap`, `cost`, `status`,
+            `reason`; the call counts are attributes. A candidate that could not be scored has status "failed".
         """
         problem = DesignProblem(target, tuple(evidence), tuple(candidates), seed)
         return self.score_batch([problem])[0].dataset()
@@ -142,7 +146,8 @@ def flattened(
     per_candidate = posterior.shape[1] * posterior.shape[2]
     of_beliefs = [reason for now in present for reason in now.reasons]
     reasons = [
-        reason or next(filter(None, of_draws[row * per_candidate : (row + 1) * per_candidate]), None)
+        reason
+        or next(filter(None, of_draws[row * per_candidate : (row + 1) * per_candidate]), None)
         for row, reason in enumerate(of_beliefs)
     ]
     prior = np.repeat([now.prior for now in present], sizes)
@@ -158,6 +163,7 @@ def assembled(
     branch_weight: Array,
     posterior: Array,
     coherence_gap: Array,
+    raw_coherence_gap: Array,
     reasons: Sequence[str | None],
 ) -> list[Scores]:
     """Return flat results as one `Scores` a problem."""
@@ -180,6 +186,7 @@ def assembled(
                 branch_weight[here],
                 posterior[here],
                 coherence_gap[here],
+                raw_coherence_gap[here],
                 tuple(reasons[here]),
                 calls,
             )

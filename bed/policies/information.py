@@ -29,6 +29,7 @@ class InformationPolicy:
                 scores.reasons,
                 eig=scores.eig,
                 coherence_gap=scores.coherence_gap,
+                raw_coherence_gap=scores.raw_coherence_gap,
                 calls=scores.calls,
             )
             for problem, scores in zip(problems, self.estimator.score_batch(problems), strict=True)

@@ -27,6 +27,7 @@ def ranked(
     reasons: Sequence[str | None] = (),
     eig: Array | None = None,
     coherence_gap: Array | None = None,
+    raw_coherence_gap: Array | None = None,
     calls: Calls | None = None,
 ) -> Choice:
     """Return the choice of the highest worth.
@@ -36,7 +37,8 @@ def ranked(
         wording: why the best one is the best.
         reasons: why a candidate has no worth, or None.
         eig: bits promised, where the policy promises any.
-        coherence_gap: see `bed.estimators`.
+        coherence_gap: see `bed.estimators.Scores`.
+        raw_coherence_gap: likewise.
         calls: what the ranking cost.
     """
     calls = calls or Calls()
@@ -44,7 +46,9 @@ def ranked(
     index: int | None = None
     tied: tuple[int, ...] = ()
     if np.isnan(worth).all():
-        wording = f"nothing could be scored: {'; '.join(sorted(set(failures))) or 'no reason given'}"
+        wording = (
+            f"nothing could be scored: {'; '.join(sorted(set(failures))) or 'no reason given'}"
+        )
     else:
         index, tied = best_index(worth)
     return Choice(
@@ -54,6 +58,7 @@ def ranked(
         tied=tied,
         eig=eig,
         coherence_gap=coherence_gap,
+        raw_coherence_gap=raw_coherence_gap,
         failures=failures,
         belief_calls=calls.belief,
         simulator_calls=calls.simulator,

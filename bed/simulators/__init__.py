@@ -1,1 +1,13 @@
 """Outcome simulators: y ~ p(y | x, theta', I)."""
+
+from bed.simulators.conditional import ConditionalSimulator, fit_conditional_simulator
+from bed.simulators.exact import ExactSimulator
+from bed.simulators.exemplar import ExemplarSimulator, fit_exemplar_simulator
+
+__all__ = [
+    "ConditionalSimulator",
+    "ExactSimulator",
+    "ExemplarSimulator",
+    "fit_conditional_simulator",
+    "fit_exemplar_simulator",
+]

@@ -71,9 +71,7 @@ class ConditionalSimulator:
         return Outcomes(tuple(values), tuple(reasons))
 
 
-def fit_conditional_simulator(
-    episodes: Sequence[Episode], seed: int = 0
-) -> ConditionalSimulator:
+def fit_conditional_simulator(episodes: Sequence[Episode], seed: int = 0) -> ConditionalSimulator:
     """Fit one copula regression for each kind and branch of the training episodes.
 
     A shelf with fewer than 30 rows keeps its marginal.
@@ -149,8 +147,9 @@ def _fitted(features: Array, scores: Array) -> tuple[Array, float]:
         high_z, low_z = (above - centre) / scale, (below - centre) / scale
         # the interval is taken in the tail where it does not cancel
         flip = jnp.where(low_z + high_z > 0, -1.0, 1.0)
-        lower, upper = jnp.minimum(flip * low_z, flip * high_z), jnp.maximum(
-            flip * low_z, flip * high_z
+        lower, upper = (
+            jnp.minimum(flip * low_z, flip * high_z),
+            jnp.maximum(flip * low_z, flip * high_z),
         )
         share = jax.scipy.stats.norm.cdf(upper) - jax.scipy.stats.norm.cdf(lower)
         penalty = 0.5 * _RIDGE * (parameters[1:-1] ** 2).sum() + 0.5 * parameters[-1] ** 2

@@ -39,7 +39,7 @@ class ExactSimulator:
         return Outcomes(tuple(values), tuple(reasons))
 
     def _draw(self, request: OutcomeRequest) -> Outcome:
-        name = request.experiment.hypothesis.fields.get("world")
+        name = str(request.experiment.hypothesis.fields.get("world"))
         if name not in self.worlds:
             raise DataError(f"no world {name!r} here, asked of {request.experiment.id!r}")
         world = self.worlds[name]

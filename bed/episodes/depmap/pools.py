@@ -149,6 +149,8 @@ class PoolMaker:
     def _controls(self, rng: Generator, gene: int, line: int, num: int) -> Iterator[Draw]:
         if gene not in self._related:
             self._related[gene] = self._partners.related(gene)
+        if not len(self._training):
+            return
         related, seen = self._related[gene], set[int]()
         # A few random tries nearly always do; shuffling thousands of genes would be slow.
         tries = self._training[rng.integers(len(self._training), size=4 * num)]

@@ -74,16 +74,16 @@ def read_matrix(path: Path, lines: Lines, low: float, high: float, what: str) ->
         DataError: for a cell that is no number or out of range, a gene or line that stands twice
             with different values, or a table without cell lines.
     """
-    rows, columns, values = _numbers(path, lines)
+    key, rows, columns, values = _numbers(path)
     if what.startswith("bin"):
-        values[values == -1] = np.nan
+        values = np.where(values == -1, np.nan, values)
         _refuse(path, rows, columns, values, values % 1 != 0, f"{what}: -1, 0, 1 or 2")
     _refuse(path, rows, columns, values, np.isinf(values), "a finite number")
     outside = (values < low) | (values > high)
     _refuse(path, rows, columns, values, outside, f"{what}, from {low:g} to {high:g}")
-    if _num_lines(columns, lines) > _num_lines(rows, lines):
-        genes, cells, values = rows, columns, values
-    elif _num_lines(rows, lines):
+    if key in _GENE_COLUMNS or _num_lines(columns, lines) > _num_lines(rows, lines):
+        genes, cells = rows, columns
+    elif key in _LINE_COLUMNS or _num_lines(rows, lines):
         genes, cells, values = columns, rows, values.T
     else:
         raise DataError(
@@ -95,8 +95,8 @@ def read_matrix(path: Path, lines: Lines, low: float, high: float, what: str) ->
     return Matrix(path.name, symbols, names, np.ascontiguousarray(values.T))
 
 
-def _numbers(path: Path, lines: Lines) -> tuple[list[str], list[str], NDArray[np.float64]]:
-    """Return row names, column names and the cells between them."""
+def _numbers(path: Path) -> tuple[str, list[str], list[str], NDArray[np.float64]]:
+    """Return the name of the id column, row names, column names and the cells between them."""
     frame = read_frame(path)
     if "IsDefaultEntryForModel" in frame:
         frame = frame[frame["IsDefaultEntryForModel"].astype(str).isin(["Yes", "True", "1"])]
@@ -121,7 +121,7 @@ def _numbers(path: Path, lines: Lines) -> tuple[list[str], list[str], NDArray[np
     if not columns or "" in columns:
         raise DataError(f"{path.name}: a column of data has no name")
     body = frame.iloc[:, keep]
-    return rows, columns, _as_floats(path, rows, columns, body)
+    return key, rows, columns, _as_floats(path, rows, columns, body)
 
 
 def _as_floats(
