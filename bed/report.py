@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bed.errors import DataError
 from bed.information import entropy_bits
 from bed.seeds import generator
 
@@ -39,6 +40,7 @@ class TrackerView:
         log_gain: log2 of the belief in the truth gained by it, bits, the same shape.
         curve: mean belief in the truth, shape (1 + draws, num_policies, 1 + num_steps).
         has_intervals: False where a domain has one unit only, which cannot be resampled.
+        num_left_out: episodes left out for all policies, because the tracker failed in one.
     """
 
     policies: tuple[str, ...]
@@ -46,6 +48,7 @@ class TrackerView:
     log_gain: Array
     curve: Array
     has_intervals: bool
+    num_left_out: int
 
 
 def tracker_view(run: xr.Dataset, tracker: str, num_draws: int = NUM_DRAWS) -> TrackerView:
@@ -58,7 +61,15 @@ def tracker_view(run: xr.Dataset, tracker: str, num_draws: int = NUM_DRAWS) -> T
         run: of `bed.simulation`, complete or not.
         tracker: its name.
         num_draws: bootstrap draws.
+
+    Raises:
+        DataError: where the tracker failed in every episode.
     """
+    whole = ~np.isnan(run["belief"].sel(tracker=tracker).values).any(axis=(0, 2))
+    if not whole.any():
+        raise DataError(f"tracker {tracker!r} failed in every episode; see `reason` in the run")
+    num_left_out = int((~whole).sum())
+    run = run.isel(episode=np.flatnonzero(whole))
     belief = run["belief"].sel(tracker=tracker).values
     label = run["label"].values
     truth = np.where(label[None, :, None] == 1, belief, 1.0 - belief)
@@ -81,6 +92,7 @@ def tracker_view(run: xr.Dataset, tracker: str, num_draws: int = NUM_DRAWS) -> T
         log_gain=mean[:, :, 1],
         curve=mean[:, :, 2:],
         has_intervals=bool(smallest > 1),
+        num_left_out=num_left_out,
     )
 
 
@@ -134,6 +146,7 @@ def report(run: xr.Dataset, num_draws: int = NUM_DRAWS) -> dict[str, Any]:
         "steps": int(run.sizes["choice"]),
         "seed": study["seed"],
         "tracker": main,
+        "episodes_left_out": view.num_left_out,
         "brier": _brier(run, main),
         "policies": {
             name: {**_policy_figures(view, p), **_policy_counts(run, p)}
@@ -150,6 +163,7 @@ def report(run: xr.Dataset, num_draws: int = NUM_DRAWS) -> dict[str, Any]:
 
 def _other_tracker(run: xr.Dataset, view: TrackerView) -> dict[str, Any]:
     return {
+        "episodes_left_out": view.num_left_out,
         "policies": {name: _policy_figures(view, p) for p, name in enumerate(view.policies)},
         "comparisons": _comparisons(view),
     }
@@ -159,10 +173,10 @@ def _brier(run: xr.Dataset, tracker: str) -> dict[str, float]:
     """Return the tracker's Brier score before any experiment, and after the last by policy."""
     belief, label = run["belief"].sel(tracker=tracker).values, run["label"].values
     last = {
-        str(name): float(np.mean((belief[p, :, -1] - label) ** 2))
+        str(name): float(np.nanmean((belief[p, :, -1] - label) ** 2))
         for p, name in enumerate(run["policy"].values)
     }
-    return {"before": float(np.mean((belief[0, :, 0] - label) ** 2)), **last}
+    return {"before": float(np.nanmean((belief[0, :, 0] - label) ** 2)), **last}
 
 
 def _policy_figures(view: TrackerView, p: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import xarray as xr
 from bed.domains import relation
 from bed.errors import DataError
 from bed.evidence import Episode, Evidence, to_json
-from bed.protocols import BeliefModel, BeliefQuery, Choice, DesignProblem, Policy
+from bed.protocols import BeliefModel, BeliefQuery, Beliefs, Choice, DesignProblem, Policy
 from bed.seeds import derive_seed
 
 __all__ = ["SCHEMA", "Study", "load_run", "save_run", "simulate"]
@@ -267,17 +267,17 @@ def _blank(study: Study) -> xr.Dataset:
 def _track_start(study: Study, run: xr.Dataset) -> None:
     for t, tracker in enumerate(study.trackers.values()):
         prior = _tracked(tracker, study, [(episode, ()) for episode in study.episodes])
-        run["belief"].values[t, :, :, 0] = prior
+        run["belief"].values[t, :, :, 0] = prior.probabilities
 
 
 def _tracked(
     tracker: BeliefModel, study: Study, known: Sequence[tuple[Episode, Evidence]]
-) -> np.ndarray:
+) -> Beliefs:
     queries = [
         BeliefQuery(episode.target, evidence, derive_seed(study.seed, "tracker", episode.id))
         for episode, evidence in known
     ]
-    return tracker.probabilities(queries).probabilities
+    return tracker.probabilities(queries)
 
 
 def _evidence(episode: Episode, chosen: Sequence[int]) -> Evidence:
@@ -343,7 +343,12 @@ def _track(study: Study, arrays: _Arrays, p: int, step: int, rows: Sequence[int]
     chosen = arrays["chosen"][p]
     moved = [row for row in rows if chosen[row, step] >= 0]
     known = [
-        (study.episodes[row], _evidence(study.episodes[row], chosen[row].tolist())) for row in moved
+        (study.episodes[row], _evidence(study.episodes[row], chosen[row, : step + 1].tolist()))
+        for row in moved
     ]
-    for t, tracker in enumerate(study.trackers.values()):
-        belief[t, p, moved, step + 1] = _tracked(tracker, study, known)
+    for t, (name, tracker) in enumerate(study.trackers.items()):
+        answers = _tracked(tracker, study, known)
+        belief[t, p, moved, step + 1] = answers.probabilities
+        for row, reason in zip(moved, answers.reasons, strict=True):
+            if reason is not None:
+                arrays["reason"][p, row, step] = f"tracker {name}: {reason}"

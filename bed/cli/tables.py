@@ -21,6 +21,8 @@ def print_report(found: Mapping[str, Any]) -> None:
         f"{episodes} episodes, {found['steps']} steps, seed {found['seed']}; "
         f"tracker: {found['tracker']}. 95% intervals in brackets."
     )
+    if found["episodes_left_out"]:
+        console.print(f"[red]{found['episodes_left_out']} episodes left out: the tracker failed.")
     console.print(_first(found["policies"], "The first experiment"))
     console.print(_path(found, "The whole path"))
     console.print(_differences(found["comparisons"], "Paired differences"))

@@ -122,7 +122,8 @@ class Estimator(ABC):
         Returns:
             A dataset over `candidate`: `eig` (bits, never clipped), `eig_stderr`, `branch_weight`,
             `posterior` (branch, sample), `coherence_gap`, `raw_coherence_gap`, `cost`, `status`,
-            `reason`; the call counts are attributes. A candidate that could not be scored has status "failed".
+            `reason`; the call counts are attributes. A candidate that could not be scored has
+            status "failed".
         """
         problem = DesignProblem(target, tuple(evidence), tuple(candidates), seed)
         return self.score_batch([problem])[0].dataset()

@@ -156,7 +156,7 @@ def test_columns_must_agree_with_the_episode(path: Path) -> None:
     labels = [1 - label for label in table["label"].to_pylist()]
     at = table.column_names.index("label")
     rewritten(path, table.set_column(at, "label", pa.array(labels, pa.int8())))
-    with pytest.raises(DataError, match="row 1 .* column 'label' says"):
+    with pytest.raises(DataError, match=r"row 1 .* column 'label' says"):
         read_episodes(path)
 
 

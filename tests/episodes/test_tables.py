@@ -119,7 +119,7 @@ def test_malformed_matrix(csv: Path, text: str, message: str) -> None:
 
 def test_two_names_of_one_line(csv: Path) -> None:
     lines = Lines(names={"ACH-000001": "A549_LUNG", "A549_LUNG": "A549_LUNG"})
-    with pytest.raises(DataError, match="'A549_LUNG' stands twice .*'ACH-000001' and 'A549_LUNG'"):
+    with pytest.raises(DataError, match=r"'A549_LUNG' stands twice .*'ACH-000001' and 'A549_LUNG'"):
         matrix(csv, ",A (1)\nACH-000001,0.5\nA549_LUNG,0.6\n", lines)
 
 
@@ -286,7 +286,7 @@ def test_tables_that_do_not_fit(
 
 
 def test_no_lineages(tables: Tables, without: Callable[..., Tables]) -> None:
-    with pytest.raises(DataError, match="no cell line has a lineage .*--models"):
+    with pytest.raises(DataError, match=r"no cell line has a lineage .*--models"):
         load(without(tables, "models"))
 
 
