@@ -5,20 +5,28 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
+from matplotlib.backend_bases import FigureCanvasBase
 
 from bed.errors import DataError
 from bed.report import tracker_view
 
-__all__ = ["plot_run"]
+__all__ = ["check_picture", "plot_run"]
 
 _REFERENCES = {"hindsight": ":", "exact": "--", "random": "-."}
+
+
+def check_picture(path: Path) -> None:
+    """Raise DataError where `path` could not become a picture, before anything slow is done."""
+    formats = sorted(FigureCanvasBase.get_supported_filetypes())
+    if path.suffix.lstrip(".") not in formats:
+        raise DataError(f"{path} is no picture file; end its name in one of {', '.join(formats)}")
 
 
 def plot_run(run: xr.Dataset, path: Path) -> None:
     """Draw belief in the truth against experiments, and first gains with 95% intervals.
 
     Raises:
-        DataError: for a path whose ending is no picture format, or that cannot be written.
+        DataError: where the file cannot be written.
     """
     view = tracker_view(run, str(run["tracker"].values[0]))
     colours = plt.get_cmap("tab10").colors  # type: ignore[attr-defined]

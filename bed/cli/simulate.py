@@ -65,7 +65,7 @@ def simulate(
     chooses again. One belief model scores all of them. Without options, exact synthetic worlds.
     """
     from bed.engine import file_study, world_study
-    from bed.plots import plot_run
+    from bed.plots import check_picture, plot_run
     from bed.report import report
     from bed.simulation import load_run, save_run
     from bed.simulation import simulate as run_study
@@ -76,6 +76,11 @@ def simulate(
         raise DataError("--resume needs --out: the file that holds the run")
     if out is not None and out.exists() and not resume:
         raise DataError(f"{out} exists; show or continue it with --resume, or name another file")
+    for path in (out, plot):
+        if path is not None and not path.parent.is_dir():
+            raise DataError(f"{path} cannot be written: there is no folder {path.parent}")
+    if plot is not None:
+        check_picture(plot)
     notes = Console(stderr=True)
     with notes.status("Preparing episodes and models (stand-ins are fitted once a file) ..."):
         if episodes is not None:

@@ -1,0 +1,72 @@
+"""Stand-ins: halves that share no unit, and a cache that is never trusted blindly."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bed.episodes.files import EpisodeFile, read_episodes, write_episodes
+from bed.episodes.synthetic import sample_world_episodes
+from bed.errors import DataError
+from bed.evidence import Episode
+from bed.protocols import BeliefQuery, OutcomeRequest
+from bed.standins import StandIns, cached_stand_ins, fit_stand_ins
+
+
+@pytest.fixture(scope="module")
+def episodes() -> list[Episode]:
+    return list(sample_world_episodes("graded", 60, 0, "train").episodes)
+
+
+@pytest.fixture(scope="module")
+def fitted(episodes: list[Episode]) -> StandIns:
+    return fit_stand_ins(episodes)
+
+
+def test_the_two_beliefs_come_of_different_units(episodes: list[Episode], fitted: StandIns) -> None:
+    assert not np.array_equal(fitted.belief.weight, fitted.disjoint.weight)
+    outcomes = sum(len(shelf) for shelf in fitted.exemplar.shelves.values())
+    assert 0 < outcomes < 16 * len(episodes), "exemplars must come of one half only"
+
+
+def test_a_cache_gives_the_same_answers_and_damage_is_mended(
+    episodes: list[Episode], fitted: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "episodes.parquet"
+    write_episodes(path, EpisodeFile(tuple(episodes), {}))
+    stored = list(read_episodes(path).episodes)
+    first = cached_stand_ins(path, stored)
+    (cache,) = tmp_path.glob("episodes.stand-ins-*.json")
+    fits: list[int] = []
+
+    def counted(*_: object) -> StandIns:
+        fits.append(1)
+        return fitted
+
+    monkeypatch.setattr("bed.standins.fit_stand_ins", counted)
+    again = cached_stand_ins(path, stored)
+    assert not fits
+    queries = [BeliefQuery(episode.target, episode.pool[:5]) for episode in episodes]
+    np.testing.assert_array_equal(
+        again.belief.probabilities(queries).probabilities,
+        first.belief.probabilities(queries).probabilities,
+    )
+    requests = [
+        OutcomeRequest(stub.experiment, branch, episodes[0].pool[:3], seed)
+        for seed, stub in enumerate(episodes[1].pool)
+        for branch in (True, False)
+    ]
+    assert again.conditional.sample(requests) == first.conditional.sample(requests)
+    assert again.base_rates == first.base_rates
+    cache.write_text(cache.read_text()[:1000])
+    cached_stand_ins(path, stored)
+    assert fits == [1]
+    cached_stand_ins(path, stored)
+    assert fits == [1], "the mended cache serves again"
+    cached_stand_ins(path, stored, seed=1)
+    assert fits == [1, 1], "another seed is another fit"
+
+
+def test_too_few_units_are_refused(episodes: list[Episode]) -> None:
+    with pytest.raises(DataError, match="at least two units"):
+        fit_stand_ins(episodes[:1])
