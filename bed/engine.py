@@ -141,13 +141,12 @@ def file_study(
         DataError: for a file without test or training episodes.
     """
     names = _checked(policies, EPISODE_POLICIES, limit)
-    episodes = read_episodes(path).episodes
-    test = [episode for episode in episodes if episode.split == "test"]
+    test = list(read_episodes(path, "test").episodes)
     if not test:
         raise DataError(f"{path} has no test episodes to simulate; build a larger file")
     test.sort(key=lambda episode: derive_seed(seed, "subset", episode.id))
     test = sorted(test[:limit], key=lambda episode: episode.id)
-    fitted = cached_stand_ins(path, episodes, seed)
+    fitted = cached_stand_ins(path, seed)
     models = Models(
         belief=fitted.belief,
         exemplar=fitted.exemplar,

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, TypeVar
 
 from bed.errors import DataError
@@ -232,6 +233,8 @@ class Episode:
 def _require_text(value: object, where: str) -> None:
     if not isinstance(value, str) or not value.strip():
         raise DataError(f"{where} must be text and not empty, got {value!r}")
+    if value in _NON_FINITE:
+        raise DataError(f"{where} is the text {value!r}, which JSON keeps for a number; reword it")
 
 
 def _as_fields(value: Mapping[str, Any]) -> Fields:
@@ -268,11 +271,16 @@ def from_json(kind: type[_Value], text: str) -> _Value:
     return value
 
 
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(kind))
+
+
 def _built(kind: type, data: Any) -> Any:
     if not isinstance(data, dict):
         raise DataError(f"a {kind.__name__} must be a JSON object, got {type(data).__name__}")
-    known = {item.name for item in fields(kind)}
-    if unknown := set(data) - known:
+    known = _names(kind)
+    if unknown := data.keys() - known:
         raise DataError(f"{kind.__name__} has no field {sorted(unknown)}; known: {sorted(known)}")
     arguments = {}
     for name, value in data.items():
@@ -297,7 +305,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, Hypothesis | Experiment | Outcome | Stub | Episode):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+        return {name: _plain(getattr(value, name)) for name in _names(type(value))}
     return value
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bed.belief.additive import AdditiveBelief, fit_additive_belief
+from bed.episodes.files import read_episodes
 from bed.errors import DataError
 from bed.estimators.base_rates import BaseRates, training_base_rates
 from bed.evidence import Episode, Outcome, from_json, to_json
@@ -73,11 +74,14 @@ def fit_stand_ins(episodes: Sequence[Episode], seed: int = 0) -> StandIns:
     )
 
 
-def cached_stand_ins(path: Path, episodes: Sequence[Episode], seed: int = 0) -> StandIns:
+def cached_stand_ins(path: Path, seed: int = 0) -> StandIns:
     """Return the stand-ins of an episode file, from beside it where they were fitted before.
 
     The cache's name holds a digest of the file and the seed; one that is damaged is fitted anew,
     and a folder that cannot be written to is left alone.
+
+    Raises:
+        DataError: for a file that cannot be read, or with too few training episodes.
     """
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     key = hashlib.sha256(f"{_FORMAT} {seed} {digest}".encode()).hexdigest()[:16]
@@ -85,7 +89,7 @@ def cached_stand_ins(path: Path, episodes: Sequence[Episode], seed: int = 0) -> 
     try:
         return _loaded(json.loads(cache.read_text()))
     except (OSError, ValueError, KeyError, TypeError):
-        fitted = fit_stand_ins(episodes, seed)
+        fitted = fit_stand_ins(read_episodes(path, "train").episodes, seed)
     beside = cache.with_name(f".{cache.name}.{os.getpid()}")
     try:
         beside.write_text(json.dumps(_stored(fitted)))

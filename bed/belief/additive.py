@@ -118,8 +118,8 @@ def _mean_probability(
 def _model(count: Any, score: Any, label: Any, share: Any) -> None:
     shape = count.shape[1:]
     intercept = numpyro.sample("intercept", dist.Normal(0.0, 0.5))
-    weight = numpyro.sample("weight", dist.Normal(0.0, 1.0).expand(shape).to_event(2))
-    slope = numpyro.sample("slope", dist.Normal(0.0, 0.5).expand(shape).to_event(2))
+    weight = numpyro.sample("weight", dist.Normal(0.0, 2.0).expand(shape).to_event(2))
+    slope = numpyro.sample("slope", dist.Normal(0.0, 1.0).expand(shape).to_event(2))
     rho = numpyro.sample("redundancy", dist.Beta(1.5, 1.5).expand(shape[:1]).to_event(1))
     odds = _log_odds(count, score, intercept, weight, slope, rho)
     fit = (share * dist.Bernoulli(logits=odds).log_prob(label)).sum()
@@ -130,7 +130,9 @@ def fit_additive_belief(episodes: Sequence[Episode], seed: int = 0) -> AdditiveB
     """Fit the weights on the labels of training episodes.
 
     Each episode gives a few contexts of random length and membership that share one label, so
-    each counts a fraction: the posterior is as wide as the number of labels warrants.
+    each counts a fraction; and the episodes of one unit (a gene, say), whose labels hang together,
+    count as many as their intraclass correlation leaves. The posterior is as wide as the number of
+    independent labels warrants.
 
     Args:
         episodes: training episodes of both labels.
@@ -147,22 +149,44 @@ def fit_additive_belief(episodes: Sequence[Episode], seed: int = 0) -> AdditiveB
         )
     tags = sorted({relation(e.target, stub.experiment).tag for e in episodes for stub in e.pool})
     rng = generator(seed, "contexts")
-    questions, label = [], []
-    for episode in episodes:
+    questions, label, share = [], [], []
+    for episode, counts_as in zip(episodes, _independent_share(episodes), strict=True):
         for _ in range(_CONTEXTS_PER_EPISODE):
             size = int(rng.integers(0, len(episode.pool) + 1))
             members = rng.permutation(len(episode.pool))[:size]
             questions.append((episode.target, tuple(episode.pool[i] for i in members)))
             label.append(episode.label)
+            share.append(counts_as / _CONTEXTS_PER_EPISODE)
     encoded = encode(questions, tags)
-    data = (encoded.count, encoded.score, np.array(label, dtype=np.float32))
+    data = [encoded.count, encoded.score, *np.array([label, share], dtype=np.float32)]
     guide = AutoLaplaceApproximation(_model, hessian_fn=lambda f, x: jax.jit(jax.hessian(f))(x))
     svi = SVI(_model, guide, numpyro.optim.Adam(_LEARNING_RATE), Trace_ELBO())
     key = jax.random.key(derive_seed(seed, "fit") & 0xFFFFFFFF)
-    share = 1.0 / _CONTEXTS_PER_EPISODE
-    result = svi.run(key, _STEPS, *data, share, progress_bar=False)
+    result = svi.run(key, _STEPS, *data, progress_bar=False)
     draws = guide.sample_posterior(key, result.params, sample_shape=(_NUM_DRAWS,))
     return AdditiveBelief(
         tuple(tags),
         *(np.asarray(draws[name]) for name in ("intercept", "weight", "slope", "redundancy")),
     )
+
+
+def _independent_share(episodes: Sequence[Episode]) -> Array:
+    """Return what each label counts: 1 over the design effect of its unit's episodes.
+
+    The intraclass correlation of labels is the one-way analysis-of-variance estimate, held in
+    [0, 1].
+    """
+    _, unit = np.unique([episode.unit for episode in episodes], return_inverse=True)
+    label = np.array([episode.label for episode in episodes], dtype=np.float64)
+    size = np.bincount(unit)
+    between, within = len(size) - 1, len(label) - len(size)
+    if between == 0 or within == 0:
+        return np.ones(len(label), dtype=np.float32)
+    mean = np.bincount(unit, label) / size
+    mean_square_between = (size * (mean - label.mean()) ** 2).sum() / between
+    mean_square_within = ((label - mean[unit]) ** 2).sum() / within
+    typical = (len(label) - (size**2).sum() / len(label)) / between
+    total = mean_square_between + (typical - 1.0) * mean_square_within
+    correlation = (mean_square_between - mean_square_within) / total if total > 0 else 1.0
+    effect = 1.0 + (size[unit] - 1) * np.clip(correlation, 0.0, 1.0)
+    return np.asarray(1.0 / effect, dtype=np.float32)
