@@ -8,7 +8,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import Any, TypeVar
 
 from bed.errors import DataError
@@ -63,10 +62,9 @@ class Fields(Mapping[str, Any]):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, Mapping):
-            return NotImplemented
-        same = other if isinstance(other, Fields) else Fields(other)
-        return self._canonical() == same._canonical()
+        if isinstance(other, Fields):
+            return self._canonical() == other._canonical()
+        return self == Fields(other) if isinstance(other, Mapping) else NotImplemented
 
     def _canonical(self) -> str:
         if self._text is None:
@@ -243,6 +241,11 @@ def _as_fields(value: Mapping[str, Any]) -> Fields:
 
 _Value = TypeVar("_Value", Hypothesis, Experiment, Outcome, Stub, Episode)
 
+_NAMES: dict[type, tuple[str, ...]] = {
+    kind: tuple(item.name for item in fields(kind))
+    for kind in (Hypothesis, Experiment, Outcome, Stub, Episode)
+}
+
 _NESTED: dict[tuple[type, str], type] = {
     (Experiment, "hypothesis"): Hypothesis,
     (Stub, "experiment"): Experiment,
@@ -271,15 +274,10 @@ def from_json(kind: type[_Value], text: str) -> _Value:
     return value
 
 
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(item.name for item in fields(kind))
-
-
 def _built(kind: type, data: Any) -> Any:
     if not isinstance(data, dict):
         raise DataError(f"a {kind.__name__} must be a JSON object, got {type(data).__name__}")
-    known = _names(kind)
+    known = _NAMES[kind]
     if unknown := data.keys() - known:
         raise DataError(f"{kind.__name__} has no field {sorted(unknown)}; known: {sorted(known)}")
     arguments = {}
@@ -305,7 +303,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, Hypothesis | Experiment | Outcome | Stub | Episode):
-        return {name: _plain(getattr(value, name)) for name in _names(type(value))}
+        return {name: _plain(getattr(value, name)) for name in _NAMES[type(value)]}
     return value
 
 

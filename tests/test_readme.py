@@ -1,0 +1,32 @@
+"""The README's example prints what the README says, and its commands exist."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_example_prints_what_is_shown() -> None:
+    code, shown = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", README, re.S).groups()  # type: ignore[union-attr]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    assert [line.rstrip() for line in printed.getvalue().splitlines()] == shown.splitlines()
+
+
+def test_the_first_commands_are_make_targets() -> None:
+    first = re.search(r"```\n(.*?)```", README, re.S).group(1)  # type: ignore[union-attr]
+    targets = re.findall(r"^make (\w+)", first, re.M)
+    assert targets == ["simulate", "test"]
+    makefile = (ROOT / "Makefile").read_text()
+    assert all(re.search(rf"^{target}:", makefile, re.M) for target in targets)
+    assert re.search(r"^make test$", (ROOT / ".ci" / "run").read_text(), re.M)
+
+
+def test_the_places_exist() -> None:
+    table = README.split("## Where things are")[1]
+    for place in re.findall(r"`(bed/[\w/.]+|\w+\.py)`", table):
+        assert (ROOT / place).exists() or (ROOT / "bed" / place).exists(), place
