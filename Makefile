@@ -2,12 +2,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-CODE := bed tests $(if $(wildcard benchmarks/*.py benchmarks/*/*.py),benchmarks)
+CODE := bed tests benchmarks
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help simulate test check clean
+.PHONY: help simulate test check bench clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ check: $(VENV)/.dev ## Lint, check the format and the types
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy $(CODE)
+
+bench: $(VENV)/.core ## Compare the estimators with exact enumeration (options in ARGS)
+	$(BIN)/python benchmarks/estimators.py $(ARGS)
 
 clean: ## Remove the environment, the caches and the builds
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

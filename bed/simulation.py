@@ -10,7 +10,6 @@ randomness derives from (run seed, episode, step) and the rest is a function of 
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,11 +23,10 @@ from bed.domains import relation
 from bed.errors import DataError
 from bed.evidence import Episode, Evidence, to_json
 from bed.protocols import BeliefModel, BeliefQuery, Beliefs, Choice, DesignProblem, Policy
+from bed.runs import SCHEMA, load_run, save_run
 from bed.seeds import derive_seed
 
-__all__ = ["SCHEMA", "Study", "load_run", "save_run", "simulate"]
-
-SCHEMA = "bed-run/1"
+__all__ = ["Study", "simulate"]
 
 _PER_CHOICE = {
     "chosen": (np.int16, -1, "pool index of the experiment run; -1 where none was"),
@@ -173,40 +171,6 @@ class _Keeper:
             save_run(run, self.path)
             self._saved_at = time.monotonic()
             self._cost = self._saved_at - started
-
-
-def save_run(run: xr.Dataset, path: Path) -> None:
-    """Write a run as netCDF, whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    encoding = {
-        name: {"zlib": True, "complevel": 1}
-        for name, variable in run.data_vars.items()
-        if variable.dtype.kind in "fi"
-    }
-    try:
-        run.to_netcdf(beside, engine="h5netcdf", encoding=encoding)
-        times = xr.Dataset(attrs={"saved": time.strftime("%Y-%m-%dT%H:%M:%S%z")})
-        times.to_netcdf(beside, engine="h5netcdf", mode="a", group="run")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise DataError(f"cannot write the run to {path}: {error}") from error
-
-
-def load_run(path: Path) -> xr.Dataset:
-    """Read a run.
-
-    Raises:
-        DataError: for a file that is missing or not a run of this format.
-    """
-    try:
-        with xr.open_dataset(path, engine="h5netcdf") as stored:
-            run = stored.load()
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as a run: {error}") from error
-    if run.attrs.get("schema") != SCHEMA:
-        raise DataError(f"{path} has schema {run.attrs.get('schema')!r}, not {SCHEMA!r}")
-    return run
 
 
 def _blank(study: Study) -> xr.Dataset:

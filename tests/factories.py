@@ -132,7 +132,9 @@ def additive_episode(number: int, split: str) -> Episode:
     for tag, _, experiment in experiments:
         supported = rng.random() < SHARE_SUPPORTED[tag][theta]
         strength = abs(float(rng.normal()))
-        pool.append(chronos(experiment, round(-0.5 - strength if supported else -0.4 + strength, 3)))
+        pool.append(
+            chronos(experiment, round(-0.5 - strength if supported else -0.4 + strength, 3))
+        )
     return Episode(
         f"additive-{split}-{number}",
         dependency(gene, "HOME"),

@@ -66,7 +66,9 @@ def test_fields_survive_json_and_pickle(data: dict[str, Any]) -> None:
         assert to_json(again) == text
 
 
-@pytest.mark.parametrize("value", [H, X, STUB.outcome, STUB, EPISODE], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", [H, X, STUB.outcome, STUB, EPISODE], ids=lambda v: type(v).__name__
+)
 def test_every_value_survives_json_pickle_and_copy(value: Any) -> None:
     strict(to_json(value))
     again = from_json(type(value), to_json(value))

@@ -41,7 +41,13 @@ def reference_entropy(p: float) -> float:
 
 @pytest.mark.parametrize(
     ("p", "bits"),
-    [(0.0, 0.0), (1.0, 0.0), (0.5, 1.0), (0.25, 2 - 0.75 * math.log2(3)), (0.9, 0.4689955935892812)],
+    [
+        (0.0, 0.0),
+        (1.0, 0.0),
+        (0.5, 1.0),
+        (0.25, 2 - 0.75 * math.log2(3)),
+        (0.9, 0.4689955935892812),
+    ],
 )
 def test_entropy_at_known_points(p: float, bits: float) -> None:
     assert float(entropy_bits(p)) == pytest.approx(bits, abs=1e-15)
@@ -167,7 +173,7 @@ def test_information_gain_is_a_difference_of_entropies(before: float, after: flo
     ("call", "message"),
     [
         (lambda: entropy_bits([0.2, math.nan]), "p holds NaN"),
-        (lambda: entropy_bits([None]), "missing"),
+        (lambda: entropy_bits([None]), "missing"),  # type: ignore[list-item]
         (lambda: entropy_bits(["a"]), "p must hold numbers"),
         (lambda: entropy_bits(["0.5"]), "p must hold numbers"),
         (lambda: entropy_bits([[0.1], [0.2, 0.3]]), "p must hold numbers"),

@@ -22,7 +22,8 @@ LAYERS = (
     {"belief", "simulators"},
     {"estimators"},
     {"policies"},
-    {"campaign", "engine", "episodes", "evaluation", "plots", "report", "simulation", "standins"},
+    {"campaign", "engine", "episodes", "evaluation", "plots", "report", "runs"}
+    | {"simulation", "standins"},
     {"bed", "cli", "mcp"},
 )
 

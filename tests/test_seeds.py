@@ -56,6 +56,6 @@ def test_uniform_numbers_are_uniform(derived: bool) -> None:
     distance = np.abs(drawn - (np.arange(size) + 0.5) / size).max()
     # Kolmogorov's 0.999 quantile is 1.95
     assert distance * math.sqrt(size) < 1.95
-    assert abs(np.corrcoef([uniform(s) for s in seeds[:-1]], [uniform(s) for s in seeds[1:]])[0, 1]) < (
-        4 / math.sqrt(size)
-    )
+    assert abs(
+        np.corrcoef([uniform(s) for s in seeds[:-1]], [uniform(s) for s in seeds[1:]])[0, 1]
+    ) < (4 / math.sqrt(size))

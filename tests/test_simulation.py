@@ -15,7 +15,8 @@ from bed.errors import DataError
 from bed.evidence import Episode, Fields, Outcome, Stub
 from bed.policies import InformationPolicy, RandomPolicy
 from bed.protocols import BeliefModel, BeliefQuery, Beliefs, Choice, DesignProblem, Policy
-from bed.simulation import Study, load_run, save_run, simulate
+from bed.runs import load_run, save_run
+from bed.simulation import Study, simulate
 from bed.worlds import World
 
 NAMES = ("random", "eig", "exact")

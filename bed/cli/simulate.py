@@ -67,7 +67,7 @@ def simulate(
     from bed.engine import file_study, world_study
     from bed.plots import check_picture, plot_run
     from bed.report import report
-    from bed.simulation import load_run, save_run
+    from bed.runs import load_run, save_run
     from bed.simulation import simulate as run_study
 
     if episodes is not None and world is not None:

@@ -24,12 +24,13 @@ def print_report(found: Mapping[str, Any]) -> None:
     if found["episodes_left_out"]:
         console.print(f"[red]{found['episodes_left_out']} episodes left out: the tracker failed.")
     console.print(_first(found["policies"], "The first experiment"))
-    console.print(_path(found, "The whole path"))
+    console.print(_path(found["policies"], found["steps"], "The whole path"))
     console.print(_differences(found["comparisons"], "Paired differences"))
     console.print(_cost(found["policies"], "Calls and failures, all steps"))
     _print_brier(console, found["brier"], found["steps"])
     for name, other in found["other_trackers"].items():
         console.print(_first(other["policies"], f"The first experiment, tracker: {name}"))
+        console.print(_path(other["policies"], found["steps"], f"The whole path, tracker: {name}"))
         console.print(_differences(other["comparisons"], f"Paired differences, tracker: {name}"))
 
 
@@ -59,9 +60,8 @@ def _first(policies: Mapping[str, Any], title: str) -> Table:
     return table
 
 
-def _path(found: Mapping[str, Any], title: str) -> Table:
-    policies = found["policies"]
-    shown = [step for step in (1, 2, 4, 8, 16) if step <= found["steps"]]
+def _path(policies: Mapping[str, Any], steps: int, title: str) -> Table:
+    shown = [step for step in (1, 2, 4, 8, 16) if step <= steps]
     levels = list(next(iter(policies.values()))["experiments_to"])
     columns = ["belief in the truth after", *(str(step) for step in shown)]
     table = _table(title, [*columns, *(f"to {level}" for level in levels)])

@@ -99,7 +99,7 @@ class FactoredEIG(Estimator):
     simulator: OutcomeSimulator
     num_samples: int = 1
     form: Form = "kl"
-    coupling: Coupling = "candidates"
+    coupling: Coupling = "branches"
     slope: float = 1.0
     renormalise: bool = False
     base_rates: BaseRates | None = None

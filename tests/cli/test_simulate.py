@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 from bed.cli import main
-from bed.simulation import load_run
+from bed.runs import load_run
 
 COMMAND = [sys.executable, "-c", "from bed.cli import main; main()", "simulate"]
 

@@ -19,7 +19,9 @@ def assay(name: str, gene: str, line: str, lineage: str = "LUNG") -> Experiment:
     where: dict[str, object] = {"gene": gene, "cell_line": line, "lineage": lineage}
     local = Fields(where, claim=CLAIMS[name], coessential={})
     fields = Fields(where, kind=name, coessential={}, top_quarter_from=3.0)
-    return Experiment(f"{name}:{gene}:{line}", Hypothesis(f"{name} {gene} {line}", "depmap", local), fields=fields)
+    return Experiment(
+        f"{name}:{gene}:{line}", Hypothesis(f"{name} {gene} {line}", "depmap", local), fields=fields
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,10 @@ def test_partners_count_whichever_side_names_them() -> None:
 )
 def test_degrees_of_co_essentiality(correlation: float, degree: str) -> None:
     found = relation(dependency("A", "L", B=correlation), knockout("B", "L"))
-    assert (found.tier, found.tag) == (3, f"a {degree} co-essential partner knocked out in the line")
+    assert (found.tier, found.tag) == (
+        3,
+        f"a {degree} co-essential partner knocked out in the line",
+    )
 
 
 def test_relation_depends_on_which_hypothesis_is_asked_about() -> None:
@@ -101,7 +106,11 @@ KNOCKOUT = knockout("KRAS", "A549")
         (KNOCKOUT, {"chronos": -0.5, "p_dependency": 0.5}, Reading(True, "supporting", 0.0)),
         (KNOCKOUT, {"chronos": -0.5, "p_dependency": 0.49}, Reading(False, "inconclusive", 0.0)),
         (KNOCKOUT, {"chronos": -0.5}, Reading(True, "supporting", 0.0)),
-        (KNOCKOUT, {"chronos": -0.4999, "p_dependency": 1}, Reading(False, "inconclusive", -0.0002)),
+        (
+            KNOCKOUT,
+            {"chronos": -0.4999, "p_dependency": 1},
+            Reading(False, "inconclusive", -0.0002),
+        ),
         (KNOCKOUT, {"chronos": -1, "p_dependency": 0.99}, Reading(True, "supporting", 1.0)),
         (KNOCKOUT, {"chronos": 0.25, "p_dependency": 0}, Reading(False, "inconclusive", -1.5)),
         (KNOCKOUT, {"chronos": 0.2501, "p_dependency": 0}, Reading(False, "refuting", -1.5002)),

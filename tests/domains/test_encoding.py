@@ -21,7 +21,10 @@ EVIDENCE = (
 
 
 def test_stubs_count_under_relation_and_level() -> None:
-    found = encode([(TARGET, EVIDENCE), (TARGET, ()), (EVIDENCE[4].experiment.hypothesis, EVIDENCE)], (NEAR, FAR))
+    found = encode(
+        [(TARGET, EVIDENCE), (TARGET, ()), (EVIDENCE[4].experiment.hypothesis, EVIDENCE)],
+        (NEAR, FAR),
+    )
     assert found.count.shape == found.score.shape == (3, 2, len(LEVELS))
     assert found.count[0].tolist() == [[2, 1, 0], [0, 0, 1]]
     assert found.score[0].tolist() == [[1 + SCORE_RANGE, -0.5, 0], [0, 0, -2]]

@@ -22,7 +22,7 @@ def test_free_text_states_its_own_tier() -> None:
 
 @pytest.mark.parametrize("tier", [0, -1, 1.5, "near", True, None], ids=repr)
 def test_a_tier_that_is_no_rank_is_refused(tier: object) -> None:
-    with pytest.raises(DataError, match="experiment 'x0': tier .* must be 1 or more"):
+    with pytest.raises(DataError, match=r"experiment 'x0': tier .* must be 1 or more"):
         relation(TARGET, plain(0, tier=tier))
 
 

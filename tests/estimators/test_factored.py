@@ -209,7 +209,10 @@ def test_the_estimator_applies_its_slope(form: Form) -> None:
 )
 @pytest.mark.parametrize("build", [FactoredEIG, FactoredEIG.paper, NestedMonteCarloEIG])
 def test_branch_weights_move_to_their_base_rate(
-    weight: float, rates: dict[str, float] | None, expected: float, build: Callable[..., FactoredEIG]
+    weight: float,
+    rates: dict[str, float] | None,
+    expected: float,
+    build: Callable[..., FactoredEIG],
 ) -> None:
     belief = two_way_belief(0.5, weight, 0.9, 0.2)
     estimator = build(belief, ScriptedSimulator(), base_rates=rates)

@@ -56,9 +56,7 @@ def test_draws_are_training_outcomes_of_the_branch(supportive: bool, evidence: E
 
 
 def test_supporting_evidence_moves_supportive_outcomes_up_the_ranking() -> None:
-    strong, none, weak = (
-        drawn(evidence).mean() for evidence in (alike(-1.7), (), alike(-0.55))
-    )
+    strong, none, weak = (drawn(evidence).mean() for evidence in (alike(-1.7), (), alike(-0.55)))
     spread = marginal().std()
     assert strong < none - 0.5 * spread
     assert weak > none + 0.5 * spread
@@ -87,7 +85,7 @@ def test_fresh_outcomes_are_foretold_almost_as_well_as_the_law_allows() -> None:
             draws = [y.fields["chronos"] for y in conditional_simulator().sample(asked).values if y]
             told = float(np.mean([other.outcome.fields["chronos"] for other in known]))
             guesses = (float(np.mean(draws)), float(marginal().mean()), ideal(told))
-            errors.append(tuple((effect - guess) ** 2 for guess in guesses))  # type: ignore[arg-type]
+            errors.append(tuple((effect - guess) ** 2 for guess in guesses))
     conditional, without, best = np.mean(errors, axis=0)
     assert conditional < 0.6 * without
     assert conditional < 1.3 * best
