@@ -31,6 +31,8 @@ Observed = Sequence[tuple[int, int]]
 
 TIE_BITS = 1e-9
 _SUM_TOLERANCE = 1e-9
+_CERTAIN = 1e-300
+"""Below this probability of one label its reciprocal overflows; at most 1e-297 bits are left."""
 
 
 def best_index(worth: Sequence[float | None] | Array) -> tuple[int, tuple[int, ...]]:
@@ -162,6 +164,7 @@ class World:
 
     def marginal(self, candidate: int) -> Array:
         """Return P(y_k | s), shape (num_states, num_outcomes)."""
+        self._check_candidate(candidate)
         return self._marginals[candidate]
 
     @cached_property
@@ -206,6 +209,7 @@ class World:
 
     def branch_weight(self, candidate: int, observed: Observed = ()) -> float:
         """Return P(theta'_k = 1 | observed)."""
+        self._check_candidate(candidate)
         return min(1.0, float(self.state_posterior(observed) @ self.local[candidate]))
 
     def branch_weights(self, observed: Observed = ()) -> list[float | None]:
@@ -222,6 +226,7 @@ class World:
         Raises:
             ImpossibleEvidenceError: where the branch itself has zero probability.
         """
+        self._check_candidate(candidate)
         joint = self._with_local(self.state_posterior(observed), candidate)[int(supportive)]
         total = joint.sum()
         if total <= 0:
@@ -240,6 +245,7 @@ class World:
 
     def candidate_eig(self, candidate: int, observed: Observed = ()) -> float:
         """Return the exact EIG of one candidate in bits; a revealed one may be run again."""
+        self._check_candidate(candidate)
         return self._mutual_information(self.state_posterior(observed), candidate)
 
     def exact_factored_eig(self, observed: Observed = ()) -> list[float | None]:
@@ -288,6 +294,7 @@ class World:
 
     def experiment(self, candidate: int) -> Experiment:
         """Return candidate k as an experiment that tests theta'_k."""
+        self._check_candidate(candidate)
         local = Hypothesis(
             f"theta' of candidate {candidate} is 1 in {self.name}",
             "world",
@@ -327,11 +334,14 @@ class World:
             stubs.append(Stub(self.experiment(k), Outcome(Fields(y=int(y)))))
         return int(self.theta[state]), tuple(stubs)
 
-    def _check(self, candidate: int, y: int) -> None:
+    def _check_candidate(self, candidate: int) -> None:
         if not 0 <= candidate < self.num_candidates:
             raise DataError(
                 f"candidate {candidate} is outside the range 0..{self.num_candidates - 1}"
             )
+
+    def _check(self, candidate: int, y: int) -> None:
+        self._check_candidate(candidate)
         if not 0 <= y < self.marginal(candidate).shape[1]:
             raise DataError(f"outcome {y} of candidate {candidate} is outside its range")
 
@@ -362,7 +372,7 @@ class World:
 
     def _mutual_information(self, weights: Array, candidate: int) -> float:
         p_theta, given = self._theta_outcomes(weights, candidate)
-        if (p_theta == 0).any():
+        if (p_theta < _CERTAIN).any():
             return 0.0
         # P(y | theta) - P(y) by the other label's share: exact where the two rows nearly agree
         difference = given[1] - given[0]
@@ -374,7 +384,7 @@ class World:
 
     def _factored(self, weights: Array, candidate: int) -> float:
         p_theta, given = self._theta_outcomes(weights, candidate)
-        if (p_theta == 0).any():
+        if (p_theta < _CERTAIN).any():
             return 0.0
         joint = p_theta[:, None] * given
         p_y = joint.sum(axis=0)

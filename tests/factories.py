@@ -151,6 +151,15 @@ def additive_belief() -> AdditiveBelief:
     return fit_additive_belief([additive_episode(number, "train") for number in range(400)])
 
 
+def made_belief() -> AdditiveBelief:
+    """An additive belief with parameters by hand: four draws, and nothing to fit."""
+    rng = generator("made belief")
+    intercept = rng.normal(size=4).astype(np.float32)
+    weight, slope = rng.normal(size=(2, 4, 3, 3)).astype(np.float32)
+    redundancy = rng.uniform(0.1, 0.9, (4, 3)).astype(np.float32)
+    return AdditiveBelief((NEAR, FAR, CONTROL), intercept, weight, slope, redundancy)
+
+
 def graded_episode(number: int) -> Episode:
     """Three genes, each knocked out in four lines: effects hang together within a gene."""
     rng = generator("graded", number)

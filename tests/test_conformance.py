@@ -33,13 +33,13 @@ from bed.simulators import ExactSimulator, fit_exemplar_simulator
 from bed.worlds import World
 from tests.factories import (
     TARGET,
-    additive_belief,
     chronos,
     conditional_simulator,
     dependency,
     flag,
     graded_episodes,
     knockout,
+    made_belief,
     plain,
     shown,
 )
@@ -126,18 +126,15 @@ class Case:
 
 
 def belief_cases() -> dict[str, Case]:
+    exact, additive = (WORLD_QUERIES, BAD_WORLD), (DEPMAP_QUERIES, BAD_DEPMAP)
     builds: dict[str, tuple[Thunk, Any, Any]] = {
-        "exact": (lambda: ExactBelief(WORLDS), WORLD_QUERIES, BAD_WORLD),
-        "additive": (additive_belief, DEPMAP_QUERIES, BAD_DEPMAP),
+        "exact": (lambda: ExactBelief(WORLDS), *exact),
+        "exact, recalibrated": (lambda: Recalibrated(ExactBelief(WORLDS), 0.7, 0.1), *exact),
+        "exact, permuted": (lambda: PermutationAveraged(ExactBelief(WORLDS)), *exact),
+        "additive": (made_belief, *additive),
+        "additive, recalibrated": (lambda: Recalibrated(made_belief(), 0.7), *additive),
+        "additive, permuted": (lambda: PermutationAveraged(made_belief()), *additive),
     }
-    for inner in ("exact", "additive"):
-        build, good, bad = builds[inner]
-        builds[f"recalibrated {inner}"] = (
-            lambda build=build: Recalibrated(build(), 0.7, 0.1),
-            good,
-            bad,
-        )
-        builds[f"permuted {inner}"] = (lambda build=build: PermutationAveraged(build()), good, bad)
     return _each_bad(builds, lambda made: BeliefQuery(*made))
 
 

@@ -242,9 +242,15 @@ def test_texts_that_name_numbers_are_refused_or_kept(
 @pytest.mark.parametrize(
     ("build", "plain"),
     [
-        (lambda: Experiment("x", H, np.float32(2.0)), Experiment("x", H, 2.0)),
+        (
+            lambda: Experiment("x", H, np.float32(2.0)),  # type: ignore[arg-type]
+            Experiment("x", H, 2.0),
+        ),
         (lambda: Experiment("x", H, np.float64(2.0)), Experiment("x", H, 2.0)),
-        (lambda: Experiment("x", H, np.int64(2)), Experiment("x", H, 2.0)),
+        (
+            lambda: Experiment("x", H, np.int64(2)),  # type: ignore[arg-type]
+            Experiment("x", H, 2.0),
+        ),
         (
             lambda: Experiment("x", H, is_repeatable=np.bool_(True)),  # type: ignore[arg-type]
             Experiment("x", H, is_repeatable=True),

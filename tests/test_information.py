@@ -173,7 +173,7 @@ def test_information_gain_is_a_difference_of_entropies(before: float, after: flo
     ("call", "message"),
     [
         (lambda: entropy_bits([0.2, math.nan]), "p holds NaN"),
-        (lambda: entropy_bits([None]), "missing"),  # type: ignore[list-item]
+        (lambda: entropy_bits([None]), "missing"),  # type: ignore[arg-type]
         (lambda: entropy_bits(["a"]), "p must hold numbers"),
         (lambda: entropy_bits(["0.5"]), "p must hold numbers"),
         (lambda: entropy_bits([[0.1], [0.2, 0.3]]), "p must hold numbers"),

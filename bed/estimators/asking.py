@@ -203,8 +203,9 @@ def _asked_once(
     rows: list[int] = []
     is_sent = np.zeros(len(questions), dtype=np.bool_)
     for i, question in enumerate(questions):
-        is_sent[i] = question not in place
-        rows.append(place.setdefault(question, len(place)))
+        num_known = len(place)
+        rows.append(place.setdefault(question, num_known))
+        is_sent[i] = len(place) > num_known
     answers = answer(list(place)) if place else []
     if len(answers) != len(place):
         raise BedError(f"{who} gave {len(answers)} answers to {len(place)} questions; mend it")

@@ -128,6 +128,8 @@ class FactoredEIG(Estimator):
 
     def score_batch(self, problems: Sequence[DesignProblem]) -> list[Scores]:
         """Score every candidate of every problem: one simulator batch, two belief batches."""
+        if not problems:
+            return []
         requests = [self._requests(problem) for problem in problems]
         # the branch weights do not need the simulator: ask for both at once
         with ThreadPoolExecutor(max_workers=1) as background:
@@ -175,7 +177,17 @@ class FactoredEIG(Estimator):
                 if stuck[row]
                 else f"the belief is certain at {prior[row]}, yet an outcome moves it"
             )
-        return branch_mean(weight, bits), _stderr(weight, bits), reasons
+        return branch_mean(weight, bits), self._stderr(weight, bits), reasons
+
+    def _stderr(self, weight: Array, bits: Array) -> Array:
+        """Return the standard error of the branch mean; NaN where one draw gives none."""
+        if self.num_samples < 2:
+            return np.full(len(weight), np.nan)
+        parts = np.stack([weight, 1.0 - weight], axis=1)[:, :, None] * bits
+        if self.coupling == "branches":
+            # the n-th draws of both branches go together, so their errors do too
+            parts = parts.sum(axis=1, keepdims=True)
+        return np.asarray(np.sqrt(parts.var(axis=2, ddof=1).sum(axis=1) / self.num_samples))
 
     def _requests(self, problem: DesignProblem) -> list[OutcomeRequest]:
         return [
@@ -192,12 +204,3 @@ class FactoredEIG(Estimator):
             "independent": (int(branch), candidate),
         }
         return derive_seed(seed, "outcome", draw, *names[self.coupling])
-
-
-def _stderr(weight: Array, bits: Array) -> Array:
-    """Return the standard error of the branch mean; NaN where one draw gives none."""
-    num_samples = bits.shape[2]
-    if num_samples < 2:
-        return np.full(len(weight), np.nan)
-    squares = np.stack([weight, 1.0 - weight], axis=1) ** 2
-    return np.asarray(np.sqrt((squares * bits.var(axis=2, ddof=1) / num_samples).sum(axis=1)))

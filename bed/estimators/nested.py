@@ -46,6 +46,8 @@ class NestedMonteCarloEIG(Estimator):
 
     def score_batch(self, problems: Sequence[DesignProblem]) -> list[Scores]:
         """Score every candidate of every problem: one simulator batch, two belief batches."""
+        if not problems:
+            return []
         present = present_beliefs(self.belief, problems)
         requests = [
             self._requests(problem, now) for problem, now in zip(problems, present, strict=True)

@@ -138,21 +138,27 @@ def flattened(
     """Return prior, branch weight, posterior and reasons, flat over all problems' candidates.
 
     Shapes: (n,), (n,), (n, num_branches, num_samples) and n reasons, None where all parts of a
-    candidate are known.
+    candidate are known. A branch of weight 0 contributes nothing, whatever became of its draws:
+    its posteriors are set to the prior.
     """
     sizes = [len(problem.candidates) for problem in problems]
-    posterior = np.concatenate([later.posterior for later in futures])
-    posterior = posterior.reshape(sum(sizes), num_branches, -1)
-    of_draws = [reason for later in futures for reason in later.reasons]
-    per_candidate = posterior.shape[1] * posterior.shape[2]
-    of_beliefs = [reason for now in present for reason in now.reasons]
-    reasons = [
-        reason
-        or next(filter(None, of_draws[row * per_candidate : (row + 1) * per_candidate]), None)
-        for row, reason in enumerate(of_beliefs)
-    ]
     prior = np.repeat([now.prior for now in present], sizes)
-    return prior, np.concatenate([now.weight for now in present]), posterior, reasons
+    weight = np.concatenate([now.weight for now in present])
+    shares = (
+        np.stack([weight, 1.0 - weight], axis=1) if num_branches == 2 else np.ones((len(weight), 1))
+    )
+    shape = (len(weight), num_branches, -1)
+    posterior = np.concatenate([later.posterior for later in futures]).reshape(shape)
+    is_idle = np.broadcast_to((shares == 0)[:, :, None], posterior.shape)
+    of_draws = [reason for later in futures for reason in later.reasons]
+    first_failed: dict[int, str] = {}
+    for place in np.flatnonzero(np.isnan(posterior) & ~is_idle):
+        first_failed.setdefault(
+            int(place) // posterior[0].size, of_draws[place] or "no reason given"
+        )
+    of_beliefs = [reason for now in present for reason in now.reasons]
+    reasons = [reason or first_failed.get(row) for row, reason in enumerate(of_beliefs)]
+    return prior, weight, np.where(is_idle, prior[:, None, None], posterior), reasons
 
 
 def assembled(

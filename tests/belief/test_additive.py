@@ -1,6 +1,7 @@
 """The additive belief on a law in which log odds really add up (`factories.additive_episode`)."""
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -185,3 +186,23 @@ def test_one_class_of_labels_is_refused(label: int) -> None:
 def test_no_episodes_are_refused() -> None:
     with pytest.raises(DataError, match="got 0 of"):
         fit_additive_belief([])
+
+
+@pytest.mark.parametrize(
+    ("units", "labels", "share"),
+    [
+        ("abcd", (0, 1, 0, 1), 1.0),  # every episode a unit of its own
+        ("aabb", (0, 0, 1, 1), 0.5),  # two of a unit say the same thing
+        ("aabb", (0, 1, 0, 1), 1.0),  # within a unit labels differ more than by chance
+        ("aaaabbbb", (0, 0, 0, 0, 1, 1, 1, 1), 0.25),
+        ("aaaabbbb", (0, 0, 0, 1, 1, 1, 1, 0), 0.625),  # correlation 1/5: 1 / (1 + 3/5)
+    ],
+)
+def test_labels_of_one_unit_count_by_their_correlation(
+    units: str, labels: tuple[int, ...], share: float
+) -> None:
+    episodes = [
+        replace(additive_episode(i, "train"), unit=unit, label=label)
+        for i, (unit, label) in enumerate(zip(units, labels, strict=True))
+    ]
+    assert additive._independent_share(episodes) == pytest.approx([share] * len(units), abs=1e-6)

@@ -15,7 +15,7 @@ from tests.factories import TARGET, ScriptedBelief, flag, plains
 EVIDENCE = tuple(flag(x, True) for x in plains(4))
 
 
-def first_counts_most(query: BeliefQuery) -> float | str:
+def first_counts_most(query: BeliefQuery) -> float:
     """A belief that minds the order: only the first stub's number matters."""
     if not query.evidence:
         return 0.5
@@ -125,7 +125,7 @@ def test_the_given_order_comes_first_and_every_query_keeps_its_seed() -> None:
     assert [query.seed for query in inner.queries] == [3] * 3 + [4] * 3
     assert inner.queries[0] == queries[0]
     assert inner.queries[3] == queries[1]
-    expected = [np.mean([first_counts_most(q) for q in inner.queries[i : i + 3]]) for i in (0, 3)]  # type: ignore[arg-type]
+    expected = [np.mean([first_counts_most(q) for q in inner.queries[i : i + 3]]) for i in (0, 3)]
     assert answers.probabilities == pytest.approx(expected)
 
 

@@ -124,7 +124,7 @@ def test_the_exact_estimator_is_the_world() -> None:
 @pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_standard_error_says_how_far_estimates_scatter(form: Form, coupling: Coupling) -> None:
-    estimator = FactoredEIG(BELIEF, AWARE, 64, form, coupling)
+    estimator = FactoredEIG(BELIEF, AWARE, 32, form, coupling)
     x, truth = INDEPENDENT.experiment(1), INDEPENDENT.candidate_eig(1)
     scores = [estimator.score(INDEPENDENT.target(), (), [x], seed) for seed in range(150)]
     z = [(float(s["eig"][0]) - truth) / float(s["eig_stderr"][0]) for s in scores]

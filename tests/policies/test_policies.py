@@ -78,7 +78,7 @@ def test_uncertainty_may_use_base_rates() -> None:
 def test_hindsight_takes_the_outcome_that_convinces_most_of_the_truth(
     label: int, index: int
 ) -> None:
-    after = [0.6, 0.9, 0.2, "unreadable"]
+    after: list[float | str] = [0.6, 0.9, 0.2, "unreadable"]
 
     def answer(query: BeliefQuery) -> float | str:
         assert query.hypothesis == TARGET
