@@ -64,7 +64,12 @@ class Fields(Mapping[str, Any]):
             return True
         if isinstance(other, Fields):
             return self._canonical() == other._canonical()
-        return self == Fields(other) if isinstance(other, Mapping) else NotImplemented
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        try:
+            return self == Fields(other)
+        except DataError:
+            return False
 
     def _canonical(self) -> str:
         if self._text is None:
@@ -78,6 +83,11 @@ class Fields(Mapping[str, Any]):
         return Fields, (self._data,)
 
 
+def _unboxed(value: Any) -> Any:
+    """Return a NumPy scalar as the Python number that it holds."""
+    return value.item() if getattr(value, "shape", None) == () else value
+
+
 def _checked_key(key: object) -> str:
     if not isinstance(key, str):
         raise DataError(f"field names must be text, got {key!r}; rename the field")
@@ -86,8 +96,7 @@ def _checked_key(key: object) -> str:
 
 def _frozen(value: Any, where: str) -> Any:
     """Return the immutable form of a JSON value, or raise naming the field."""
-    if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        value = value.item()
+    value = _unboxed(value)
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, str):
@@ -148,10 +157,14 @@ class Experiment:
         _require_text(self.id, "Experiment.id")
         if not isinstance(self.hypothesis, Hypothesis):
             raise DataError(f"experiment {self.id!r}: hypothesis must be a Hypothesis")
+        for name in ("cost", "is_repeatable"):
+            object.__setattr__(self, name, _unboxed(getattr(self, name)))
         if not (isinstance(self.cost, int | float) and math.isfinite(self.cost) and self.cost > 0):
             raise DataError(
                 f"experiment {self.id!r}: cost {self.cost!r} must be finite and above 0"
             )
+        if not isinstance(self.is_repeatable, bool):
+            raise DataError(f"experiment {self.id!r}: is_repeatable must be True or False")
         object.__setattr__(self, "fields", _as_fields(self.fields))
 
     def __hash__(self) -> int:
@@ -174,6 +187,10 @@ class Stub:
 
     experiment: Experiment
     outcome: Outcome
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.experiment, Experiment) or not isinstance(self.outcome, Outcome):
+            raise DataError("a Stub holds an Experiment and an Outcome")
 
     def __hash__(self) -> int:
         return hash((self.experiment.id, self.outcome.fields))
@@ -209,10 +226,14 @@ class Episode:
 
     def __post_init__(self) -> None:
         _require_text(self.id, "Episode.id")
+        object.__setattr__(self, "label", _unboxed(self.label))
         if isinstance(self.label, bool) or self.label not in (0, 1):
             raise DataError(f"episode {self.id!r}: label {self.label!r} must be 0 or 1")
         for name in ("pool", "tiers", "tags"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            values = tuple(_unboxed(value) for value in getattr(self, name))
+            object.__setattr__(self, name, values)
+        if not all(isinstance(stub, Stub) for stub in self.pool):
+            raise DataError(f"episode {self.id!r}: the pool must hold stubs")
         if not len(self.pool) == len(self.tiers) == len(self.tags):
             raise DataError(
                 f"episode {self.id!r}: pool, tiers and tags differ in length "
@@ -224,8 +245,12 @@ class Episode:
             raise DataError(f"episode {self.id!r}: duplicate experiment ids {twice}")
         if self.split not in ("train", "validation", "test"):
             raise DataError(f"episode {self.id!r}: split {self.split!r} is not one of the three")
+        for tag in self.tags:
+            if not isinstance(tag, str) or tag in _NON_FINITE:
+                raise DataError(f"episode {self.id!r}: tag {tag!r} is no text, or a number's")
         if not self.unit:
             object.__setattr__(self, "unit", self.id)
+        _require_text(self.unit, f"the unit of episode {self.id!r}")
 
 
 def _require_text(value: object, where: str) -> None:
@@ -267,11 +292,15 @@ def from_json(kind: type[_Value], text: str) -> _Value:
         DataError: for text that is not JSON, or that lacks or adds a field of `kind`.
     """
     try:
-        data = json.loads(text)
+        data = json.loads(text, parse_constant=_refused)
     except json.JSONDecodeError as error:
         raise DataError(f"not a JSON {kind.__name__}: {error}") from error
     value: _Value = _built(kind, data)
     return value
+
+
+def _refused(constant: str) -> None:
+    raise DataError(f"bare {constant} is no JSON; write it as the text {constant!r}")
 
 
 def _built(kind: type, data: Any) -> Any:
@@ -285,7 +314,7 @@ def _built(kind: type, data: Any) -> Any:
         inner = _NESTED.get((kind, name))
         if inner is None:
             arguments[name] = _revived(value)
-        elif isinstance(value, list):
+        elif isinstance(value, list) and name == "pool":
             arguments[name] = tuple(_built(inner, item) for item in value)
         else:
             arguments[name] = _built(inner, value)

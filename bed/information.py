@@ -32,6 +32,7 @@ Array = NDArray[np.float64]
 
 LOG2 = math.log(2.0)
 _CLIP = 1e-3
+_RATIO_OVERFLOWS = 1e-300
 _DECIBANS_PER_NAT = 10.0 / math.log(10.0)
 
 
@@ -42,13 +43,16 @@ def checked_probabilities(p: ArrayLike, name: str = "p") -> Array:
         DataError: for NaN, for values outside [0, 1] and for what is not a number.
     """
     try:
-        array = np.asarray(p, dtype=np.float64)
+        array = np.asarray(p)
+        if array.dtype.kind in "US":
+            raise TypeError("text is no number")
+        array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} must hold numbers, got {p!r}: missing or not a number") from error
     if np.isnan(array).any():
         raise DataError(f"{name} holds NaN (missing or not finite); leave failed forecasts out")
     if ((array < 0) | (array > 1)).any():
-        worst = array[(array < 0) | (array > 1)].flat[0]
+        worst = float(array[(array < 0) | (array > 1)].flat[0])
         raise DataError(f"{name} holds {worst!r}, outside the range [0, 1]")
     return array
 
@@ -88,10 +92,15 @@ def kl_bits(q: ArrayLike, p: ArrayLike) -> Array:
     q, p = np.broadcast_arrays(checked_probabilities(q, "q"), checked_probabilities(p, "p"))
     excluded = ((p == 0) & (q > 0)) | ((p == 1) & (q < 1))
     certain = (p == 0) | (p == 1)
-    inner = np.where(certain, 0.5, p)
+    inner = np.where(certain | (p < _RATIO_OVERFLOWS), 0.5, p)
     r1 = np.where(certain, 0.0, (q - inner) / inner)
     r0 = np.where(certain, 0.0, (inner - q) / (1.0 - inner))
     nats = inner * relative_information(r1) + (1.0 - inner) * relative_information(r0)
+    # a ratio to so small a p overflows, and no digits cancel there
+    tiny = ~certain & (p < _RATIO_OVERFLOWS)
+    at = np.where(tiny, p, 0.5)
+    direct = xlogy(q, q) - xlogy(q, at) + xlog1py(1.0 - q, -q) - xlog1py(1.0 - q, -at)
+    nats = np.where(tiny, direct, nats)
     return np.asarray(np.where(excluded, np.inf, nats / LOG2))
 
 

@@ -34,4 +34,5 @@ def uniform(seed: int) -> float:
     A keyed hash instead of a generator, because a draw must cost about a microsecond.
     """
     digest = hashlib.blake2b(f"{int(seed)}".encode(), digest_size=8).digest()
-    return ((int.from_bytes(digest, "big") >> 11) + 0.5) / 2.0**53
+    # 52 bits: with 53 the largest would round to 1
+    return ((int.from_bytes(digest, "big") >> 12) + 0.5) / 2.0**52

@@ -111,7 +111,7 @@ def _stored(stand_ins: StandIns) -> dict[str, Any]:
             {
                 "shelf": list(shelf),
                 "coefficients": simulator.coefficients[shelf].tolist(),
-                "spread": simulator.spread[shelf],
+                "log_spread": simulator.log_spread[shelf].tolist(),
                 "outcomes": [to_json(outcome) for outcome in outcomes],
             }
             for shelf, outcomes in simulator.shelves.items()
@@ -122,18 +122,18 @@ def _stored(stand_ins: StandIns) -> dict[str, Any]:
 def _loaded(stored: Mapping[str, Any]) -> StandIns:
     if stored["format"] != _FORMAT:
         raise DataError(f"stand-ins of format {stored['format']!r}, not {_FORMAT!r}")
-    shelves, coefficients, spread = {}, {}, {}
+    shelves, coefficients, log_spread = {}, {}, {}
     for row in stored["shelves"]:
         domain, kind, supportive = row["shelf"]
         shelf: Shelf = (domain, kind, supportive)
         shelves[shelf] = tuple(from_json(Outcome, text) for text in row["outcomes"])
         coefficients[shelf] = np.array(row["coefficients"])
-        spread[shelf] = float(row["spread"])
+        log_spread[shelf] = np.array(row["log_spread"])
     return StandIns(
         _loaded_belief(stored["belief"]),
         _loaded_belief(stored["disjoint"]),
         ExemplarSimulator(shelves),
-        ConditionalSimulator(tuple(stored["tags"]), shelves, coefficients, spread),
+        ConditionalSimulator(tuple(stored["tags"]), shelves, coefficients, log_spread),
         stored["base_rates"],
     )
 

@@ -35,10 +35,14 @@ _CERTAIN = 1e-300
 """Below this probability of one label its reciprocal overflows; at most 1e-297 bits are left."""
 
 
-def best_index(worth: Sequence[float | None] | Array) -> tuple[int, tuple[int, ...]]:
-    """Return the lowest index within 1e-9 of the highest worth, and all indices tied with it.
+def best_index(
+    worth: Sequence[float | None] | Array, cost: Array | None = None
+) -> tuple[int, tuple[int, ...]]:
+    """Return the lowest index within 1e-9 bits of the highest worth, and all indices tied with it.
 
-    None and NaN are never chosen.
+    Args:
+        worth: bits, or bits per cost; None and NaN are never chosen.
+        cost: where worth is per cost, what each costs: a tie is judged in bits at the best one's.
 
     Raises:
         DataError: where no entry is a number.
@@ -46,7 +50,8 @@ def best_index(worth: Sequence[float | None] | Array) -> tuple[int, tuple[int, .
     values = np.array([np.nan if w is None else w for w in worth], dtype=np.float64)
     if np.isnan(values).all():
         raise DataError("no candidate left to choose from: none has a worth")
-    tied = np.flatnonzero(values >= np.nanmax(values) - TIE_BITS)
+    unit = 1.0 if cost is None else cost[np.nanargmax(values)]
+    tied = np.flatnonzero((np.nanmax(values) - values) * unit <= TIE_BITS)
     return int(tied[0]), tuple(int(i) for i in tied)
 
 
@@ -319,11 +324,25 @@ class World:
         return tuple(self.experiment(k) for k in range(self.num_candidates))
 
     def observed(self, evidence: Evidence) -> list[tuple[int, int]]:
-        """Return evidence in the world's own terms."""
+        """Return evidence in the world's own terms.
+
+        Raises:
+            DataError: for evidence of another domain or world.
+        """
         return [
-            (int(stub.experiment.fields["index"]), int(stub.outcome.fields["y"]))
-            for stub in evidence
+            (self.index(stub.experiment), _whole(stub.outcome.fields, "y")) for stub in evidence
         ]
+
+    def index(self, experiment: Experiment) -> int:
+        """Return which candidate an experiment is.
+
+        Raises:
+            DataError: for an experiment of another domain or world.
+        """
+        name = experiment.hypothesis.fields.get("world")
+        if name != self.name:
+            raise DataError(f"experiment {experiment.id!r} is of world {name!r}, not {self.name!r}")
+        return _whole(experiment.fields, "index")
 
     def sample(self, rng: np.random.Generator) -> tuple[int, Evidence]:
         """Draw the truth: theta, and every candidate's outcome."""
@@ -395,6 +414,13 @@ class World:
         branches = [part.sum() for part in self._with_local(weights, candidate)]
         expected = sum(w * (self._ignorant(candidate, b) @ entropy) for b, w in enumerate(branches))
         return float(entropy_bits(p_theta[1]) - expected)
+
+
+def _whole(fields: Fields, name: str) -> int:
+    value = fields.get(name)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise DataError(f"field {name!r} must be a whole number in a finite world, got {value!r}")
+    return value
 
 
 def _check_distribution(p: Array, name: str) -> None:

@@ -24,7 +24,7 @@ from numpyro.infer.autoguide import AutoLaplaceApproximation
 from bed.domains import relation
 from bed.domains.encoding import Encoded, encode
 from bed.errors import DataError
-from bed.evidence import Episode, Evidence, Hypothesis
+from bed.evidence import Episode
 from bed.protocols import BeliefQuery, Beliefs
 from bed.seeds import derive_seed, generator
 
@@ -59,25 +59,10 @@ class AdditiveBelief:
 
     def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
         """Answer every query; an outcome that its domain cannot read fails its query alone."""
-        questions = [(query.hypothesis, query.evidence) for query in queries]
-        try:
-            return Beliefs(self._mean_probability(encode(questions, self.tags)))
-        except DataError:
-            return self._one_by_one(questions)
-
-    def _one_by_one(self, questions: Sequence[tuple[Hypothesis, Evidence]]) -> Beliefs:
-        values, reasons = np.full(len(questions), np.nan), [None] * len(questions)
-        readable = []
-        for i, question in enumerate(questions):
-            try:
-                encode([question], self.tags)
-                readable.append(i)
-            except DataError as error:
-                reasons[i] = str(error)  # type: ignore[call-overload]
-        if readable:
-            encoded = encode([questions[i] for i in readable], self.tags)
-            values[readable] = self._mean_probability(encoded)
-        return Beliefs(values, tuple(reasons))
+        if not queries:
+            return Beliefs(np.zeros(0))
+        encoded = encode([(query.hypothesis, query.evidence) for query in queries], self.tags)
+        return Beliefs(self._mean_probability(encoded), encoded.reasons)
 
     def _mean_probability(self, encoded: Encoded) -> NDArray[np.float64]:
         size = len(encoded.count)
@@ -139,7 +124,7 @@ def fit_additive_belief(episodes: Sequence[Episode], seed: int = 0) -> AdditiveB
         seed: of the contexts and of the posterior draws.
 
     Raises:
-        DataError: for no episodes, or labels of one class only.
+        DataError: for no episodes, labels of one class only, or evidence that cannot be read.
     """
     labels = {episode.label for episode in episodes}
     if len(labels) < 2:
@@ -158,6 +143,8 @@ def fit_additive_belief(episodes: Sequence[Episode], seed: int = 0) -> AdditiveB
             label.append(episode.label)
             share.append(counts_as / _CONTEXTS_PER_EPISODE)
     encoded = encode(questions, tags)
+    if unreadable := next(filter(None, encoded.reasons), None):
+        raise DataError(f"training evidence cannot be read: {unreadable}")
     data = [encoded.count, encoded.score, *np.array([label, share], dtype=np.float32)]
     guide = AutoLaplaceApproximation(_model, hessian_fn=lambda f, x: jax.jit(jax.hessian(f))(x))
     svi = SVI(_model, guide, numpyro.optim.Adam(_LEARNING_RATE), Trace_ELBO())

@@ -8,6 +8,7 @@ h and each local hypothesis h' are asked about in turn.
 
 from functools import lru_cache
 from types import ModuleType
+from typing import Any
 
 from bed.domains import depmap, generic, world
 from bed.domains.meaning import Reading, Relation
@@ -22,17 +23,27 @@ _REMEMBERED = 1 << 18
 _DOMAINS: dict[str, ModuleType] = {"depmap": depmap, "generic": generic, "world": world}
 
 
-def _domain(name: str) -> ModuleType:
+def _told(domain: str, question: str, experiment: Experiment, *about: Any) -> Any:
+    """Put a question to a domain; what it cannot answer for want of a field is a DataError."""
+    if domain not in _DOMAINS:
+        raise DataError(f"unknown domain {domain!r}; use one of {sorted(_DOMAINS)}")
     try:
-        return _DOMAINS[name]
-    except KeyError:
-        raise DataError(f"unknown domain {name!r}; use one of {sorted(_DOMAINS)}") from None
+        return getattr(_DOMAINS[domain], question)(*about)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"experiment {experiment.id!r}: the {question} in domain {domain!r} needs fields that "
+            f"are missing or malformed ({type(error).__name__}: {error})"
+        ) from error
 
 
 @lru_cache(_REMEMBERED)
 def relation(hypothesis: Hypothesis, experiment: Experiment) -> Relation:
-    """Return how `experiment` bears on `hypothesis`, from their structured fields."""
-    found: Relation = _domain(hypothesis.domain).relation(hypothesis, experiment)
+    """Return how `experiment` bears on `hypothesis`, from their structured fields.
+
+    Raises:
+        DataError: for an unknown domain, or fields that it lacks.
+    """
+    found: Relation = _told(hypothesis.domain, "relation", experiment, hypothesis, experiment)
     return found
 
 
@@ -43,11 +54,16 @@ def reading(experiment: Experiment, outcome: Outcome) -> Reading:
     Raises:
         DataError: for an outcome whose fields are missing, NaN or not of the domain.
     """
-    found: Reading = _domain(experiment.hypothesis.domain).reading(experiment, outcome)
+    domain = experiment.hypothesis.domain
+    found: Reading = _told(domain, "reading", experiment, experiment, outcome)
     return found
 
 
 def kind(experiment: Experiment) -> str:
-    """Return the kind of assay: experiments of one kind report outcomes of one form."""
-    found: str = _domain(experiment.hypothesis.domain).kind(experiment)
+    """Return the kind of assay: experiments of one kind report outcomes of one form.
+
+    Raises:
+        DataError: for an unknown domain or kind.
+    """
+    found: str = _told(experiment.hypothesis.domain, "kind", experiment, experiment)
     return found

@@ -96,11 +96,14 @@ def reading(experiment: Experiment, outcome: Outcome) -> Reading:
 
 
 def _number(experiment: Experiment, outcome: Outcome, name: str) -> float:
-    value = outcome.fields.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    return _finite(experiment, name, outcome.fields.get(name))
+
+
+def _finite(experiment: Experiment, name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise DataError(
-            f"experiment {experiment.id!r}: outcome field {name!r} is {value!r}: "
-            "missing or not finite; leave the experiment out"
+            f"experiment {experiment.id!r}: field {name!r} is {value!r}: missing or not finite; "
+            "leave the experiment out"
         )
     return float(value)
 
@@ -128,7 +131,9 @@ def _read_functional(experiment: Experiment, outcome: Outcome) -> Reading:
 
 
 def _read_expression(experiment: Experiment, outcome: Outcome) -> Reading:
-    above = _number(experiment, outcome, "log2_tpm") - float(experiment.fields["top_quarter_from"])
+    threshold = experiment.fields.get("top_quarter_from")
+    above = _number(experiment, outcome, "log2_tpm")
+    above -= _finite(experiment, "top_quarter_from", threshold)
     return Reading(above >= 0, "inconclusive", above)
 
 

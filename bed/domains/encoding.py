@@ -4,13 +4,14 @@ Each stub counts under the tag of its relation to the hypothesis and the level o
 Sums over stubs do not depend on their order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bed.domains import reading, relation
+from bed.errors import DataError
 from bed.evidence import Evidence, Hypothesis
 
 __all__ = ["LEVELS", "SCORE_RANGE", "Encoded", "encode"]
@@ -29,36 +30,48 @@ class Encoded:
     Attributes:
         count: shape (num_queries, num_tags, num_levels), how many stubs.
         score: the same shape, the sum of their clipped scores.
+        reasons: why a piece of evidence cannot be read, or None; its sums are then 0.
     """
 
     count: NDArray[np.float32]
     score: NDArray[np.float32]
+    reasons: tuple[str | None, ...]
 
 
 def encode(questions: Sequence[tuple[Hypothesis, Evidence]], tags: Sequence[str]) -> Encoded:
-    """Encode evidence for each hypothesis; relations outside `tags` are left out.
-
-    Raises:
-        DataError: for an outcome that its domain cannot read.
-    """
+    """Encode evidence for each hypothesis; relations outside `tags` are left out."""
     tag_index = {tag: i for i, tag in enumerate(tags)}
     places: list[int] = []
     scores: list[float] = []
-    cells_per_query = len(tags) * len(LEVELS)
+    reasons: list[str | None] = [None] * len(questions)
+    num_cells = len(tags) * len(LEVELS)
     for row, (hypothesis, evidence) in enumerate(questions):
-        start = row * cells_per_query
-        for stub in evidence:
-            tag = tag_index.get(relation(hypothesis, stub.experiment).tag)
-            if tag is None:
-                continue
-            found = reading(stub.experiment, stub.outcome)
-            places.append(start + tag * len(LEVELS) + _LEVEL_INDEX[found.level])
-            scores.append(found.score)
+        try:
+            cells = _cells(hypothesis, evidence, tag_index)
+        except DataError as error:
+            reasons[row] = str(error)
+            continue
+        places += [row * num_cells + cell for cell, _ in cells]
+        scores += [score for _, score in cells]
     shape = (len(questions), len(tags), len(LEVELS))
-    size = len(questions) * cells_per_query
+    size = len(questions) * num_cells
     at = np.array(places, dtype=np.intp)
     clipped = np.clip(np.array(scores, dtype=np.float64), -SCORE_RANGE, SCORE_RANGE)
     return Encoded(
         np.bincount(at, minlength=size).reshape(shape).astype(np.float32),
         np.bincount(at, weights=clipped, minlength=size).reshape(shape).astype(np.float32),
+        tuple(reasons),
     )
+
+
+def _cells(
+    hypothesis: Hypothesis, evidence: Evidence, tag_index: Mapping[str, int]
+) -> list[tuple[int, float]]:
+    """Return where each stub counts, and its score."""
+    cells = []
+    for stub in evidence:
+        tag = tag_index.get(relation(hypothesis, stub.experiment).tag)
+        if tag is not None:
+            found = reading(stub.experiment, stub.outcome)
+            cells.append((tag * len(LEVELS) + _LEVEL_INDEX[found.level], found.score))
+    return cells

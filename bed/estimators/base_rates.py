@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bed.domains import reading, relation
 from bed.errors import DataError
 from bed.estimators.coherence import shifted
-from bed.evidence import Episode
+from bed.evidence import Episode, Experiment, Hypothesis
 from bed.information import checked_probabilities, log_odds
 from bed.protocols import DesignProblem
 
@@ -47,7 +47,7 @@ def at_base_rates(
 ) -> NDArray[np.float64]:
     """Return branch weights with their log odds moved from 50:50 to the relation's base rate.
 
-    Relations without a known rate keep their weight, and failed weights stay NaN.
+    Relations that are unknown or have no known rate keep their weight; failed weights stay NaN.
 
     Args:
         problems: say which candidate each weight belongs to.
@@ -56,7 +56,13 @@ def at_base_rates(
     """
     if not base_rates:
         return weight
-    tags = [relation(p.target, x).tag for p in problems for x in p.candidates]
-    rates = np.array([base_rates.get(tag, 0.5) for tag in tags])
+    rates = np.array([_rate(p.target, x, base_rates) for p in problems for x in p.candidates])
     known = ~np.isnan(weight)
     return np.where(known, shifted(np.where(known, weight, 0.5), log_odds(rates)), np.nan)
+
+
+def _rate(target: Hypothesis, candidate: Experiment, base_rates: BaseRates) -> float:
+    try:
+        return base_rates.get(relation(target, candidate).tag, 0.5)
+    except DataError:
+        return 0.5

@@ -34,7 +34,7 @@ class ExactEIG(Estimator):
         try:
             world = self._world(problem)
             observed = world.observed(problem.evidence)
-            indices = [int(candidate.fields["index"]) for candidate in problem.candidates]
+            indices = [world.index(candidate) for candidate in problem.candidates]
             prior = world.posterior(observed)
             eig = np.array([world.candidate_eig(k, observed) for k in indices])
             weight = np.array([world.branch_weight(k, observed) for k in indices])

@@ -168,7 +168,8 @@ class FactoredEIG(Estimator):
             posterior = renormalised(prior, weight, posterior)
         stuck = np.asarray(np.isnan(posterior).any(axis=(1, 2)))
         bits = _information(prior, np.where(stuck[:, None, None], 0.5, posterior), self.form)
-        failed = stuck | np.asarray(~np.isfinite(bits).all(axis=(1, 2)))
+        is_certain = (prior == 0) | (prior == 1)
+        failed = stuck | (is_certain & (posterior != prior[:, None, None]).any(axis=(1, 2)))
         bits = np.where(failed[:, None, None], np.nan, bits)
         reasons: list[str | None] = [None] * len(prior)
         for row in np.flatnonzero(failed):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bed.errors import DataError
 from bed.estimators.scores import Calls
 from bed.evidence import Episode
 from bed.policies.ranking import ranked
@@ -14,6 +15,8 @@ __all__ = ["HindsightPolicy"]
 @dataclass(frozen=True)
 class HindsightPolicy:
     """The experiment whose true outcome raises the tracker's belief in the truth most now.
+
+    It does not look at cost.
 
     Attributes:
         belief: the tracker that scores trajectories.
@@ -27,6 +30,8 @@ class HindsightPolicy:
         """Return the most convincing true outcome for every problem."""
         queries, sizes = [], []
         for problem in problems:
+            if problem.id not in self.episodes:
+                raise DataError(f"no episode {problem.id!r} here: hindsight needs its outcomes")
             true = {stub.experiment.id: stub for stub in self.episodes[problem.id].pool}
             sizes.append(len(problem.candidates))
             queries += [

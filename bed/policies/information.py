@@ -24,13 +24,14 @@ class InformationPolicy:
         """Return the best candidate for every problem, with the bits that it promises."""
         return [
             ranked(
-                per_cost(scores.eig, problem),
+                per_cost(scores.eig, scores.cost),
                 "most expected information per cost",
                 scores.reasons,
+                scores.cost,
                 eig=scores.eig,
                 coherence_gap=scores.coherence_gap,
                 raw_coherence_gap=scores.raw_coherence_gap,
                 calls=scores.calls,
             )
-            for problem, scores in zip(problems, self.estimator.score_batch(problems), strict=True)
+            for scores in self.estimator.score_batch(problems)
         ]

@@ -15,9 +15,8 @@ __all__ = ["choose_one", "per_cost", "ranked"]
 Array = NDArray[np.float64]
 
 
-def per_cost(worth: Array, problem: DesignProblem) -> Array:
+def per_cost(worth: Array, cost: Array) -> Array:
     """Return worth per cost; a loss is not made smaller by a high cost."""
-    cost = np.array([candidate.cost for candidate in problem.candidates])
     return np.where(worth > 0, worth / cost, worth)
 
 
@@ -25,6 +24,7 @@ def ranked(
     worth: Array,
     wording: str,
     reasons: Sequence[str | None] = (),
+    cost: Array | None = None,
     eig: Array | None = None,
     coherence_gap: Array | None = None,
     raw_coherence_gap: Array | None = None,
@@ -36,6 +36,7 @@ def ranked(
         worth: shape (num_candidates,); NaN is never chosen.
         wording: why the best one is the best.
         reasons: why a candidate has no worth, or None.
+        cost: of each candidate, where worth is per cost.
         eig: bits promised, where the policy promises any.
         coherence_gap: see `bed.estimators.Scores`.
         raw_coherence_gap: likewise.
@@ -50,7 +51,7 @@ def ranked(
             f"nothing could be scored: {'; '.join(sorted(set(failures))) or 'no reason given'}"
         )
     else:
-        index, tied = best_index(worth)
+        index, tied = best_index(worth, cost)
     return Choice(
         index=index,
         worth=worth,

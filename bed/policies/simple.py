@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bed.domains import relation
+from bed.errors import DataError
 from bed.estimators.asking import present_beliefs
 from bed.estimators.base_rates import BaseRates, at_base_rates
 from bed.estimators.scores import Calls
@@ -37,13 +38,17 @@ class RelevancePolicy:
 
     def choose(self, problems: Sequence[DesignProblem]) -> list[Choice]:
         """Return the first candidate of the best tier for every problem."""
-        return [
-            ranked(
-                np.array([-float(relation(p.target, x).tier) for x in p.candidates]),
-                "of the most relevant tier",
-            )
-            for p in problems
-        ]
+        return [self._choice(problem) for problem in problems]
+
+    def _choice(self, problem: DesignProblem) -> Choice:
+        worth = np.full(len(problem.candidates), np.nan)
+        reasons: list[str | None] = [None] * len(worth)
+        for i, candidate in enumerate(problem.candidates):
+            try:
+                worth[i] = -relation(problem.target, candidate).tier
+            except DataError as error:
+                reasons[i] = str(error)
+        return ranked(worth, "of the most relevant tier", reasons)
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,12 @@
 The outcomes of one kind and branch, ranked by support, are the marginal. Where in the ranking an
 outcome falls depends on the evidence about the experiment's own h':
 
-    z = b . phi(h', I) + sigma eps,   eps ~ N(0, 1),   rank = Phi(z)
+    z = b . phi(h', I) + exp(c . m(h', I)) eps,   eps ~ N(0, 1),   rank = Phi(z)
 
-fitted by maximum a posteriori to intervals of rank (an ordered probit with known thresholds), so
-that tied and binned outcomes need no special case. Every draw is a real training outcome.
+phi are shrunken means of level and score by relation and m how much evidence there is; both are 0
+without evidence, so that the draws then follow the marginal. The fit is by maximum a posteriori to
+intervals of rank (an ordered probit with known thresholds), so that tied and binned outcomes need
+no special case. Every draw is a real training outcome.
 """
 
 from collections import defaultdict
@@ -23,10 +25,11 @@ from scipy.special import ndtr, ndtri
 
 from bed.domains import kind, reading, relation
 from bed.domains.encoding import Encoded, encode
+from bed.errors import DataError
 from bed.evidence import Episode, Evidence, Hypothesis, Outcome
 from bed.protocols import OutcomeRequest, Outcomes
 from bed.seeds import generator, uniform
-from bed.simulators.exemplar import Shelf, missing, ranked_outcomes, shelf_of
+from bed.simulators.exemplar import Shelf, ranked_outcomes, shelf_of
 
 __all__ = ["ConditionalSimulator", "fit_conditional_simulator"]
 
@@ -44,29 +47,33 @@ class ConditionalSimulator:
     Attributes:
         tags: relations between h' and the evidence that it knows.
         shelves: ranked training outcomes by domain, kind and branch.
-        coefficients: shelf -> b, shape (1 + num_features,); the intercept first.
-        spread: shelf -> sigma.
+        coefficients: shelf -> b, shape (num_features,).
+        log_spread: shelf -> c, shape (num_tags,).
     """
 
     tags: tuple[str, ...]
     shelves: Mapping[Shelf, tuple[Outcome, ...]]
     coefficients: Mapping[Shelf, Array]
-    spread: Mapping[Shelf, float]
+    log_spread: Mapping[Shelf, Array]
 
     def sample(self, requests: Sequence[OutcomeRequest]) -> Outcomes:
         """Draw every outcome; a kind or branch never seen in training fails its request."""
+        encoded = encode([(r.experiment.hypothesis, r.evidence) for r in requests], self.tags)
+        features, bounded = _features(encoded)
         values: list[Outcome | None] = [None] * len(requests)
-        reasons: list[str | None] = [None] * len(requests)
-        asked = [(request.experiment.hypothesis, request.evidence) for request in requests]
-        features = _features(encode(asked, self.tags))
+        reasons = list(encoded.reasons)
         for i, request in enumerate(requests):
-            shelf = shelf_of(request)
-            ranked = self.shelves.get(shelf, ())
-            if not ranked:
-                reasons[i] = missing(shelf)
+            if reasons[i] is not None:
                 continue
-            centre = float(features[i] @ self.coefficients[shelf])
-            rank = ndtr(centre + self.spread[shelf] * ndtri(uniform(request.seed)))
+            try:
+                shelf = shelf_of(request, self.shelves)
+            except DataError as error:
+                reasons[i] = str(error)
+                continue
+            ranked = self.shelves[shelf]
+            spread = np.exp(bounded[i] @ self.log_spread[shelf])
+            centre = features[i] @ self.coefficients[shelf]
+            rank = ndtr(centre + spread * ndtri(uniform(request.seed)))
             values[i] = ranked[min(int(rank * len(ranked)), len(ranked) - 1)]
         return Outcomes(tuple(values), tuple(reasons))
 
@@ -90,13 +97,12 @@ def fit_conditional_simulator(episodes: Sequence[Episode], seed: int = 0) -> Con
             for stub in evidence
         }
     )
-    coefficients, spread = {}, {}
+    coefficients, log_spread = {}, {}
     for shelf in shelves:
-        of_shelf = rows[shelf]
-        features = _features(encode([(h, evidence) for h, evidence, _ in of_shelf], tags))
-        scores = np.array([score for _, _, score in of_shelf])
-        coefficients[shelf], spread[shelf] = _fitted(features, scores)
-    return ConditionalSimulator(tuple(tags), shelves, coefficients, spread)
+        encoded = encode([(hypothesis, evidence) for hypothesis, evidence, _ in rows[shelf]], tags)
+        scores = np.array([score for _, _, score in rows[shelf]])
+        coefficients[shelf], log_spread[shelf] = _fitted(*_features(encoded), scores)
+    return ConditionalSimulator(tuple(tags), shelves, coefficients, log_spread)
 
 
 def _rows(
@@ -119,21 +125,22 @@ def _rows(
     return rows
 
 
-def _features(encoded: Encoded) -> Array:
-    """Return an intercept and shrunken means of level and score by relation."""
-    total = encoded.count.sum(axis=2, keepdims=True) + 1.0
-    size = len(encoded.count)
-    levels = (encoded.count / total).reshape(size, -1)
-    scores = (encoded.score / total).sum(axis=2)
-    return np.concatenate([np.ones((size, 1)), levels, scores], axis=1)
+def _features(encoded: Encoded) -> tuple[Array, Array]:
+    """Return shrunken means of level and score by relation, and the bounded amount of evidence."""
+    size, num_tags, num_levels = encoded.count.shape
+    total = encoded.count.sum(axis=2)
+    levels = (encoded.count / (total + 1.0)[:, :, None]).reshape(size, num_tags * num_levels)
+    scores = encoded.score.sum(axis=2) / (total + 1.0)
+    features = np.concatenate([levels, scores], axis=1)
+    return features.astype(np.float64), (total / (total + 1.0)).astype(np.float64)
 
 
-def _fitted(features: Array, scores: Array) -> tuple[Array, float]:
-    """Return coefficients and spread; the marginal where rows are few or all tied."""
-    num_features = features.shape[1]
-    marginal = np.zeros(num_features), 1.0
+def _fitted(features: Array, bounded: Array, scores: Array) -> tuple[Array, Array]:
+    """Return b and c; zeros, which leave the marginal, where rows are few or all tied."""
+    num_features, num_tags = features.shape[1], bounded.shape[1]
+    start = np.zeros(num_features + num_tags)
     if len(scores) < _FEWEST_ROWS or np.ptp(scores) == 0:
-        return marginal
+        return start[:num_features], start[num_features:]
     ordered = np.sort(scores)
     low = np.searchsorted(ordered, scores, side="left") / len(scores)
     high = np.searchsorted(ordered, scores, side="right") / len(scores)
@@ -142,8 +149,8 @@ def _fitted(features: Array, scores: Array) -> tuple[Array, float]:
 
     @jax.jit
     def loss(parameters: Any) -> Any:
-        centre = features @ parameters[:-1]
-        scale = jnp.exp(parameters[-1])
+        centre = features @ parameters[:num_features]
+        scale = jnp.exp(bounded @ parameters[num_features:])
         high_z, low_z = (above - centre) / scale, (below - centre) / scale
         # the interval is taken in the tail where it does not cancel
         flip = jnp.where(low_z + high_z > 0, -1.0, 1.0)
@@ -152,13 +159,12 @@ def _fitted(features: Array, scores: Array) -> tuple[Array, float]:
             jnp.maximum(flip * low_z, flip * high_z),
         )
         share = jax.scipy.stats.norm.cdf(upper) - jax.scipy.stats.norm.cdf(lower)
-        penalty = 0.5 * _RIDGE * (parameters[1:-1] ** 2).sum() + 0.5 * parameters[-1] ** 2
+        penalty = 0.5 * _RIDGE * (parameters**2).sum()
         return penalty - jnp.log(jnp.maximum(share, 1e-12)).sum()
 
     def value_and_gradient(parameters: Array) -> tuple[float, Array]:
         value, gradient = jax.value_and_grad(loss)(jnp.asarray(parameters, dtype=jnp.float32))
         return float(value), np.asarray(gradient, dtype=np.float64)
 
-    start = np.zeros(num_features + 1)
     fit = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options={"maxiter": 200})
-    return fit.x[:-1], float(np.exp(fit.x[-1]))
+    return fit.x[:num_features], fit.x[num_features:]

@@ -44,7 +44,7 @@ class ExactSimulator:
             raise DataError(f"no world {name!r} here, asked of {request.experiment.id!r}")
         world = self.worlds[name]
         observed = world.observed(request.evidence) if self.knows_evidence else []
-        candidate = int(request.experiment.fields["index"])
+        candidate = world.index(request.experiment)
         p_y = world.branch_outcomes(candidate, request.supportive, observed)
         y = int(np.searchsorted(np.cumsum(p_y), uniform(request.seed), side="right"))
         return Outcome(Fields(y=min(y, len(p_y) - 1)))

@@ -34,24 +34,31 @@ class ExemplarSimulator:
         values: list[Outcome | None] = []
         reasons: list[str | None] = []
         for request in requests:
-            shelf = shelf_of(request)
-            ranked = self.shelves.get(shelf, ())
-            values.append(ranked[int(uniform(request.seed) * len(ranked))] if ranked else None)
-            reasons.append(None if ranked else missing(shelf))
+            try:
+                ranked = self.shelves[shelf_of(request, self.shelves)]
+            except DataError as error:
+                values.append(None)
+                reasons.append(str(error))
+            else:
+                values.append(ranked[int(uniform(request.seed) * len(ranked))])
+                reasons.append(None)
         return Outcomes(tuple(values), tuple(reasons))
 
 
-def shelf_of(request: OutcomeRequest) -> Shelf:
-    """Return where the request's exemplars stand."""
+def shelf_of(request: OutcomeRequest, shelves: Mapping[Shelf, object]) -> Shelf:
+    """Return where the request's exemplars stand.
+
+    Raises:
+        DataError: for a kind that its domain does not know, or that has no exemplars.
+    """
     experiment = request.experiment
-    return experiment.hypothesis.domain, kind(experiment), request.supportive
-
-
-def missing(shelf: Shelf) -> str:
-    """Return why a request for an empty shelf fails."""
-    domain, assay, supportive = shelf
-    branch = "supported" if supportive else "unsupported"
-    return f"no {branch} {assay} outcome of domain {domain} in the training episodes"
+    shelf = (experiment.hypothesis.domain, kind(experiment), request.supportive)
+    if shelf not in shelves:
+        branch = "supported" if request.supportive else "unsupported"
+        raise DataError(
+            f"no {branch} {shelf[1]} outcome of domain {shelf[0]} in the training episodes"
+        )
+    return shelf
 
 
 def ranked_outcomes(episodes: Sequence[Episode]) -> dict[Shelf, tuple[Outcome, ...]]:

@@ -19,7 +19,7 @@ def test_answers_are_the_worlds(observed: list[tuple[int, int]]) -> None:
     queries = [
         BeliefQuery(WORLD.target(), evidence),
         BeliefQuery(WORLD.experiment(1).hypothesis, evidence),
-        BeliefQuery(TWIN.target(), evidence),
+        BeliefQuery(TWIN.target(), tuple(shown(TWIN, k, y) for k, y in observed)),
     ]
     assert BELIEF.probabilities(queries).probabilities.tolist() == [
         WORLD.posterior(observed),
@@ -41,3 +41,10 @@ def test_unanswerable_queries_get_a_reason(hypothesis: Hypothesis, reason: str) 
     answers = BELIEF.probabilities([BeliefQuery(WORLD.target()), BeliefQuery(hypothesis)])
     assert answers.probabilities[0] == pytest.approx(0.3)
     assert reason in str(answers.reasons[1])
+
+
+def test_evidence_of_another_world_fails_its_query_alone() -> None:
+    queries = [BeliefQuery(TWIN.target(), (shown(w, 0, 1),)) for w in (WORLD, TWIN)]
+    answers = BELIEF.probabilities(queries)
+    assert "of world 'w', not 'twin'" in str(answers.reasons[0])
+    assert answers.probabilities[1] == TWIN.posterior([(0, 1)])

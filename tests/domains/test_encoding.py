@@ -3,10 +3,8 @@
 import itertools
 
 import numpy as np
-import pytest
 
 from bed.domains.encoding import LEVELS, SCORE_RANGE, encode
-from bed.errors import DataError
 from bed.evidence import Fields, Outcome, Stub
 from tests.factories import CONTROL, FAR, NEAR, chronos, dependency, knockout
 
@@ -45,8 +43,11 @@ def test_nothing_asked_nothing_encoded() -> None:
     assert encode([(TARGET, EVIDENCE)], ()).count.shape == (1, 0, len(LEVELS))
 
 
-def test_an_unreadable_outcome_is_an_error() -> None:
+def test_an_unreadable_outcome_costs_its_own_row() -> None:
     broken = Stub(knockout("G", "N1"), Outcome(Fields()))
-    with pytest.raises(DataError, match="'chronos' is None"):
-        encode([(TARGET, (broken,))], (NEAR,))
+    encoded = encode([(TARGET, EVIDENCE), (TARGET, (broken,))], (NEAR,))
+    assert encoded.reasons[0] is None
+    assert "'chronos' is None" in str(encoded.reasons[1])
+    assert encoded.count[0].any()
+    assert not encoded.count[1].any()
     assert not encode([(TARGET, (broken,))], (FAR,)).count.any()

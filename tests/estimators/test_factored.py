@@ -16,7 +16,7 @@ from bed.estimators.coherence import branch_mean, recalibrated, renormalised, sh
 from bed.estimators.factored import Form
 from bed.evidence import Episode
 from bed.information import entropy_bits, kl_bits
-from bed.protocols import DesignProblem
+from bed.protocols import BeliefQuery, DesignProblem
 from tests.factories import (
     TARGET,
     ScriptedBelief,
@@ -85,6 +85,21 @@ def test_a_branch_without_weight_counts_for_nothing(form: Form, weight: float, k
 
 
 @forms
+@pytest.mark.parametrize("renormalise", [False, True])
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_a_failed_posterior_of_a_branch_without_weight_fails_nothing(
+    form: Form, renormalise: bool, weight: float
+) -> None:
+    sound = two_way_belief(0.5, weight, supported=0.5, unsupported=0.5)
+
+    def answer(query: BeliefQuery) -> float | str:
+        is_idle = query.evidence and query.evidence[-1] == flag(plain(0), weight == 0.0)
+        return "unreadable" if is_idle else sound.answer(query)
+
+    assert eig(ScriptedBelief(answer), form, renormalise=renormalise) == 0.0
+
+
+@forms
 @pytest.mark.parametrize("prior", [0.0, 1.0])
 @pytest.mark.parametrize("renormalise", [False, True])
 def test_a_certain_coherent_belief_has_nothing_to_learn(
@@ -97,13 +112,13 @@ def test_a_certain_coherent_belief_has_nothing_to_learn(
 @pytest.mark.parametrize("prior", [0.0, 1.0])
 def test_a_certain_belief_that_an_outcome_moves_is_flagged(prior: float) -> None:
     belief = two_way_belief(prior, 0.5, 0.6, prior)
-    kl = FactoredEIG(belief, ScriptedSimulator(), form="kl").score(TARGET, (), [plain(0)])
-    assert kl["reason"].values.tolist() == [
-        f"the belief is certain at {prior}, yet an outcome moves it"
-    ]
-    paper = FactoredEIG.paper(belief, ScriptedSimulator()).score(TARGET, (), [plain(0)])
-    assert float(paper["eig"][0]) < 0
-    assert abs(float(paper["coherence_gap"][0])) == pytest.approx(abs(0.6 - prior) / 2)
+    for estimator in (FactoredEIG, FactoredEIG.paper):
+        scores = estimator(belief, ScriptedSimulator()).score(TARGET, (), [plain(0)])
+        assert scores["reason"].values.tolist() == [
+            f"the belief is certain at {prior}, yet an outcome moves it"
+        ]
+        assert np.isnan(scores["eig"]).all()
+        assert abs(float(scores["coherence_gap"][0])) == pytest.approx(abs(0.6 - prior) / 2)
 
 
 @forms

@@ -144,8 +144,7 @@ def test_a_constant_readout_loses_to_an_informative_one_at_any_cost() -> None:
 
 
 def test_a_loss_is_not_made_smaller_by_its_cost() -> None:
-    _, problem = posed([0, 0, 0], [2.0, 4.0, 4.0])
-    worth = per_cost(np.array([0.4, -0.4, np.nan]), problem)
+    worth = per_cost(np.array([0.4, -0.4, np.nan]), np.array([2.0, 4.0, 4.0]))
     assert worth.tolist()[:2] == [0.2, -0.4]
     assert np.isnan(worth[2])
 
