@@ -10,6 +10,11 @@ __all__ = ["print_report"]
 
 _NARROWEST = 116
 
+_TRACKERS = {
+    "own": "own (the policies' belief)",
+    "disjoint": "disjoint (fitted on the other half of the training units)",
+}
+
 
 def print_report(found: Mapping[str, Any]) -> None:
     """Print the report of `bed.report.report`."""
@@ -19,7 +24,7 @@ def print_report(found: Mapping[str, Any]) -> None:
     episodes = ", ".join(f"{count} {domain}" for domain, count in found["episodes"].items())
     console.print(
         f"{episodes} episodes, {found['steps']} steps, seed {found['seed']}; "
-        f"tracker: {found['tracker']}. 95% intervals in brackets."
+        f"tracker: {_TRACKERS.get(found['tracker'], found['tracker'])}. 95% intervals in brackets."
     )
     if found["episodes_left_out"]:
         console.print(f"[red]{found['episodes_left_out']} episodes left out: the tracker failed.")
@@ -28,7 +33,8 @@ def print_report(found: Mapping[str, Any]) -> None:
     console.print(_differences(found["comparisons"], "Paired differences"))
     console.print(_cost(found["policies"], "Calls and failures, all steps"))
     _print_brier(console, found["brier"], found["steps"])
-    for name, other in found["other_trackers"].items():
+    for key, other in found["other_trackers"].items():
+        name = _TRACKERS.get(key, key)
         console.print(_first(other["policies"], f"The first experiment, tracker: {name}"))
         console.print(_path(other["policies"], found["steps"], f"The whole path, tracker: {name}"))
         console.print(_differences(other["comparisons"], f"Paired differences, tracker: {name}"))
