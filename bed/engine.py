@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 from bed import __version__
@@ -25,7 +24,7 @@ from bed.seeds import derive_seed
 from bed.simulation import Study
 from bed.simulators.exact import ExactSimulator
 from bed.simulators.exemplar import fit_exemplar_simulator
-from bed.standins import cached_stand_ins
+from bed.standins import cached_stand_ins, stand_ins_key
 from bed.worlds import World
 
 __all__ = ["EPISODE_POLICIES", "WORLD_POLICIES", "Models", "file_study", "world_study"]
@@ -156,7 +155,7 @@ def file_study(
         worlds={},
     )
     trackers: dict[str, BeliefModel] = {"own": fitted.belief, "disjoint": fitted.disjoint}
-    setup = {"file": sha256(path.read_bytes()).hexdigest(), "version": __version__}
+    setup = {"stand_ins": stand_ins_key(path, seed), "version": __version__}
     return Study(
         test,
         {policy: _BUILDERS[policy](models) for policy in names},

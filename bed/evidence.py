@@ -159,7 +159,7 @@ class Experiment:
             raise DataError(f"experiment {self.id!r}: hypothesis must be a Hypothesis")
         for name in ("cost", "is_repeatable"):
             object.__setattr__(self, name, _unboxed(getattr(self, name)))
-        if not (isinstance(self.cost, int | float) and math.isfinite(self.cost) and self.cost > 0):
+        if not (isinstance(self.cost, int | float) and 0 < self.cost < math.inf):
             raise DataError(
                 f"experiment {self.id!r}: cost {self.cost!r} must be finite and above 0"
             )

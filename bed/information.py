@@ -6,6 +6,7 @@ Functions broadcast over arrays and reject what is not a probability.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,7 @@ from bed.errors import DataError
 
 __all__ = [
     "LOG2",
+    "best_index",
     "checked_probabilities",
     "cumulative_weight_of_evidence_db",
     "entropy_bits",
@@ -32,6 +34,7 @@ Array = NDArray[np.float64]
 
 LOG2 = math.log(2.0)
 _CLIP = 1e-3
+_TIE_BITS = 1e-9
 _RATIO_OVERFLOWS = 1e-300
 _DECIBANS_PER_NAT = 10.0 / math.log(10.0)
 
@@ -157,3 +160,23 @@ def _checked_label(theta: int) -> int:
     if theta not in (0, 1):
         raise DataError(f"theta {theta!r} is not a binary label: use 0 or 1")
     return int(theta)
+
+
+def best_index(
+    worth: Sequence[float | None] | Array, cost: Array | None = None
+) -> tuple[int, tuple[int, ...]]:
+    """Return the lowest index within 1e-9 bits of the highest worth, and all indices tied with it.
+
+    Args:
+        worth: bits, or bits per cost; None and NaN are never chosen.
+        cost: where worth is per cost, what each costs: a tie is judged in bits at the best one's.
+
+    Raises:
+        DataError: where no entry is a number.
+    """
+    values = np.array([np.nan if w is None else w for w in worth], dtype=np.float64)
+    if np.isnan(values).all():
+        raise DataError("no candidate left to choose from: none has a worth")
+    unit = 1.0 if cost is None else cost[np.nanargmax(values)]
+    tied = np.flatnonzero((np.nanmax(values) - values) * unit <= _TIE_BITS)
+    return int(tied[0]), tuple(int(i) for i in tied)

@@ -57,7 +57,7 @@ def plot_run(run: xr.Dataset, path: Path) -> None:
     figure.suptitle(f"{run.sizes['episode']} episodes of {domains}")
     try:
         figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         raise DataError(f"cannot draw the figure to {path}: {error}") from error
     finally:
         plt.close(figure)

@@ -1,7 +1,9 @@
-"""What users plug in: belief models, outcome simulators, policies. Batch first and synchronous.
+"""What users plug in: belief models, outcome simulators, policies. Batch first, one method each.
 
 A batch never fails because one item failed: results carry a reason for each failed item. The seed
-travels in each request, so whether draws are coupled is the caller's choice.
+travels in each request, so whether draws are coupled is the caller's choice. Methods are ordinary
+calls that return when done, but an estimator may ask a belief model and a simulator at the same
+time from two threads: what the two share must bear that.
 """
 
 from collections.abc import Sequence
@@ -18,6 +20,7 @@ __all__ = [
     "BeliefModel",
     "BeliefQuery",
     "Beliefs",
+    "Calls",
     "Choice",
     "DesignProblem",
     "OutcomeRequest",
@@ -70,6 +73,7 @@ class Beliefs:
 class BeliefModel(Protocol):
     """p(theta = 1 | evidence) for whichever hypothesis is asked about.
 
+    It is asked about the target h, and about the local hypothesis h' of each experiment in turn.
     Order is kept; a batch of one equals a row of many; equal queries get equal answers; the
     evidence may be empty. A query that cannot be answered gets a reason, never a guess.
     """
@@ -81,7 +85,17 @@ class BeliefModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRequest:
-    """What would `experiment` report, given `evidence`, if its h' were true (or not)?"""
+    """What would `experiment` report, given `evidence`, if its h' were true (or not)?
+
+    Attributes:
+        experiment: what is run.
+        supportive: the branch, theta'. Where results can err, h' is the truth behind the result,
+            and both the belief about h' and the belief given a result must allow for the error;
+            where h' is "the result comes out supported" there is nothing to allow for. Mixing the
+            two shows as a coherence gap.
+        evidence: what is known, I.
+        seed: equal requests with equal seeds get equal outcomes.
+    """
 
     experiment: Experiment
     supportive: bool
@@ -137,11 +151,29 @@ class DesignProblem:
     id: str = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "evidence", tuple(self.evidence))
+        object.__setattr__(self, "candidates", tuple(self.candidates))
         if not self.candidates:
             raise DataError(f"problem {self.id!r}: no candidates left to choose from")
         ids = [candidate.id for candidate in self.candidates]
         if len(set(ids)) < len(ids):
             raise DataError(f"problem {self.id!r}: duplicate candidate ids in {ids}")
+        known = {stub.experiment for stub in self.evidence}
+        if again := [x.id for x in self.candidates if x in known and not x.is_repeatable]:
+            raise DataError(
+                f"problem {self.id!r}: {again[0]!r} was already revealed and is not repeatable; "
+                "take it out of the candidates"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Model calls asked for one problem, and what was sent after identical ones were merged."""
+
+    belief: int = 0
+    simulator: int = 0
+    belief_sent: int = 0
+    simulator_sent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +189,7 @@ class Choice:
         coherence_gap: shape (num_candidates,); None where the policy has none.
         raw_coherence_gap: the same before branch weights were moved to base rates.
         failures: one reason for each candidate that was not scored.
-        belief_calls: queries asked of the belief model.
-        simulator_calls: outcomes asked of the simulator.
-        belief_calls_sent: of these, what remained after identical queries were merged.
-        simulator_calls_sent: likewise.
+        calls: what the choice cost.
     """
 
     index: int | None
@@ -171,10 +200,7 @@ class Choice:
     coherence_gap: NDArray[np.float64] | None = None
     raw_coherence_gap: NDArray[np.float64] | None = None
     failures: tuple[str, ...] = field(default=())
-    belief_calls: int = 0
-    simulator_calls: int = 0
-    belief_calls_sent: int = 0
-    simulator_calls_sent: int = 0
+    calls: Calls = Calls()
 
 
 @runtime_checkable

@@ -65,11 +65,7 @@ def tracker_view(run: xr.Dataset, tracker: str, num_draws: int = NUM_DRAWS) -> T
     Raises:
         DataError: where the tracker failed in every episode.
     """
-    whole = ~np.isnan(run["belief"].sel(tracker=tracker).values).any(axis=(0, 2))
-    if not whole.any():
-        raise DataError(f"tracker {tracker!r} failed in every episode; see `reason` in the run")
-    num_left_out = int((~whole).sum())
-    run = run.isel(episode=np.flatnonzero(whole))
+    run, num_left_out = _whole_episodes(run, tracker)
     belief = run["belief"].sel(tracker=tracker).values
     label = run["label"].values
     truth = np.where(label[None, :, None] == 1, belief, 1.0 - belief)
@@ -94,6 +90,14 @@ def tracker_view(run: xr.Dataset, tracker: str, num_draws: int = NUM_DRAWS) -> T
         has_intervals=bool(smallest > 1),
         num_left_out=num_left_out,
     )
+
+
+def _whole_episodes(run: xr.Dataset, tracker: str) -> tuple[xr.Dataset, int]:
+    """Return the run without the episodes in which the tracker failed, and how many those are."""
+    whole = ~np.isnan(run["belief"].sel(tracker=tracker).values).any(axis=(0, 2))
+    if not whole.any():
+        raise DataError(f"tracker {tracker!r} failed in every episode; see `reason` in the run")
+    return run.isel(episode=np.flatnonzero(whole)), int((~whole).sum())
 
 
 def _resampled(figures: Array, units: NDArray[Any], num_draws: int, seed: str) -> Array:
@@ -137,9 +141,10 @@ def report(run: xr.Dataset, num_draws: int = NUM_DRAWS) -> dict[str, Any]:
     that were not scored, `steps_without_choice` steps at which nothing could be chosen.
     """
     study = json.loads(run.attrs["fingerprint"])
-    domains, counts = np.unique(run["domain"].values, return_counts=True)
     main, *others = run["tracker"].values.tolist()
     view = tracker_view(run, main, num_draws)
+    whole, _ = _whole_episodes(run, main)
+    domains, counts = np.unique(whole["domain"].values, return_counts=True)
     return {
         "schema": SCHEMA,
         "episodes": {str(d): int(n) for d, n in zip(domains, counts, strict=True)},
@@ -149,7 +154,11 @@ def report(run: xr.Dataset, num_draws: int = NUM_DRAWS) -> dict[str, Any]:
         "episodes_left_out": view.num_left_out,
         "brier": _brier(run, main),
         "policies": {
-            name: {**_policy_figures(view, p), **_policy_counts(run, p)}
+            name: {
+                **_policy_figures(view, p),
+                **_first_step(whole, p),
+                **_policy_counts(run, p),
+            }
             for p, name in enumerate(view.policies)
         },
         "comparisons": _comparisons(view),
@@ -171,12 +180,13 @@ def _other_tracker(run: xr.Dataset, view: TrackerView) -> dict[str, Any]:
 
 def _brier(run: xr.Dataset, tracker: str) -> dict[str, float]:
     """Return the tracker's Brier score before any experiment, and after the last by policy."""
+    run, _ = _whole_episodes(run, tracker)
     belief, label = run["belief"].sel(tracker=tracker).values, run["label"].values
     last = {
-        str(name): float(np.nanmean((belief[p, :, -1] - label) ** 2))
+        str(name): float(np.mean((belief[p, :, -1] - label) ** 2))
         for p, name in enumerate(run["policy"].values)
     }
-    return {"before": float(np.nanmean((belief[0, :, 0] - label) ** 2)), **last}
+    return {"before": float(np.mean((belief[0, :, 0] - label) ** 2)), **last}
 
 
 def _policy_figures(view: TrackerView, p: int) -> dict[str, Any]:
@@ -190,14 +200,20 @@ def _policy_figures(view: TrackerView, p: int) -> dict[str, Any]:
     }
 
 
+def _first_step(run: xr.Dataset, p: int) -> dict[str, Any]:
+    promised = run["promised"].values[p, :, 0]
+    return {
+        "promised_bits": None if np.isnan(promised).all() else float(np.nanmean(promised)),
+        "coherence_gap": _mean_size(run["coherence_gap"].values[p, :, 0]),
+        "raw_coherence_gap": _mean_size(run["raw_coherence_gap"].values[p, :, 0]),
+    }
+
+
 def _policy_counts(run: xr.Dataset, p: int) -> dict[str, Any]:
-    first = run["promised"].values[p, :, 0]
+    """Return counts over all episodes, those left out included: they were paid for."""
     calls = ("belief_calls", "simulator_calls", "belief_calls_sent", "simulator_calls_sent")
     unfinished = run["chosen"].values[p] < 0
     return {
-        "promised_bits": None if np.isnan(first).all() else float(np.nanmean(first)),
-        "coherence_gap": _mean_size(run["coherence_gap"].values[p, :, 0]),
-        "raw_coherence_gap": _mean_size(run["raw_coherence_gap"].values[p, :, 0]),
         **{name: int(run[name].values[p].sum()) for name in calls},
         "failed": int(run["failed"].values[p].sum()),
         "steps_without_choice": int(unfinished.sum()),

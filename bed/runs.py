@@ -4,35 +4,53 @@ Everything that a run showed is in the main dataset and is a function of the stu
 `run` holds what is not, such as the time of saving.
 """
 
-import os
 import time
 from pathlib import Path
 
 import xarray as xr
 
+from bed.atomic import written_whole
 from bed.errors import DataError
 
 __all__ = ["SCHEMA", "load_run", "save_run"]
 
 SCHEMA = "bed-run/1"
+_VARIABLES = {
+    "belief",
+    "reason",
+    "tier",
+    "chosen",
+    "num_tied",
+    "promised",
+    "failed",
+    "belief_calls",
+    "simulator_calls",
+    "belief_calls_sent",
+    "simulator_calls_sent",
+    "worth",
+    "coherence_gap",
+    "raw_coherence_gap",
+    "tracker",
+    "policy",
+    "episode",
+    "domain",
+    "unit",
+    "label",
+}
+_ATTRIBUTES = {"fingerprint", "done"}
 
 
 def save_run(run: xr.Dataset, path: Path) -> None:
     """Write a run as netCDF, whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     encoding = {
         name: {"zlib": True, "complevel": 1}
         for name, variable in run.data_vars.items()
         if variable.dtype.kind in "fi"
     }
-    try:
+    with written_whole(path) as beside:
         run.to_netcdf(beside, engine="h5netcdf", encoding=encoding)
         times = xr.Dataset(attrs={"saved": time.strftime("%Y-%m-%dT%H:%M:%S%z")})
         times.to_netcdf(beside, engine="h5netcdf", mode="a", group="run")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise DataError(f"cannot write the run to {path}: {error}") from error
 
 
 def load_run(path: Path) -> xr.Dataset:
@@ -44,8 +62,11 @@ def load_run(path: Path) -> xr.Dataset:
     try:
         with xr.open_dataset(path, engine="h5netcdf") as stored:
             run = stored.load()
-    except (OSError, ValueError) as error:
+    except Exception as error:  # a damaged file makes its reader raise anything at all
         raise DataError(f"{path} cannot be read as a run: {error}") from error
     if run.attrs.get("schema") != SCHEMA:
         raise DataError(f"{path} has schema {run.attrs.get('schema')!r}, not {SCHEMA!r}")
+    lacking = sorted(_VARIABLES - set(map(str, run.variables)) | _ATTRIBUTES - set(run.attrs))
+    if lacking:
+        raise DataError(f"{path} lacks {', '.join(lacking)}: of another version of bed, or damaged")
     return run

@@ -12,7 +12,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 
 from bed.domains import relation
-from bed.errors import DataError
+from bed.errors import BedError, DataError
 from bed.evidence import Episode, Evidence, to_json
 from bed.protocols import BeliefModel, BeliefQuery, Beliefs, Choice, DesignProblem, Policy
 from bed.runs import SCHEMA, load_run, save_run
@@ -57,8 +57,8 @@ class Study:
         trackers: name -> belief model that scores trajectories; the first is the main one.
         seed: what every draw derives from.
         num_steps: experiments an episode, at most; None runs every pool to its end.
-        setup: what else the run depends on, such as file digests; kept in the run and compared
-            when it is resumed.
+        setup: what else the run depends on, such as digests of fitted models; kept in the run and
+            compared, with the plain settings of policies and trackers, when it is resumed.
     """
 
     episodes: Sequence[Episode]
@@ -74,7 +74,10 @@ class Study:
         if not self.policies or not self.trackers:
             raise DataError("a simulation needs at least one policy and one tracker")
         if self.num_steps is not None and self.num_steps < 1:
-            raise DataError(f"num_steps is {self.num_steps}; at least one step is needed")
+            raise DataError(f"steps is {self.num_steps}; at least one step is needed")
+        if empty := [episode.id for episode in self.episodes if not episode.pool]:
+            raise DataError(f"episode {empty[0]!r} has an empty pool; leave it out")
+        object.__setattr__(self, "seed", int(self.seed))
         ids = [episode.id for episode in self.episodes]
         if len(set(ids)) < len(ids):
             raise DataError("duplicate episode ids; each may stand in a study once")
@@ -93,8 +96,8 @@ class Study:
         return json.dumps(
             {
                 "episodes": digest.hexdigest(),
-                "policies": list(self.policies),
-                "trackers": list(self.trackers),
+                "policies": {name: _settings(policy) for name, policy in self.policies.items()},
+                "trackers": {name: _settings(model) for name, model in self.trackers.items()},
                 "seed": self.seed,
                 "steps": self.steps,
                 "setup": dict(self.setup or {}),
@@ -110,6 +113,19 @@ class Study:
                 f"{path} belongs to another study: {', '.join(differing)} differ; "
                 "resume with the same options, or choose another file"
             )
+
+
+def _settings(model: object) -> dict[str, Any]:
+    """Return the name of a model's class and its plain fields, those of its parts included."""
+    found: dict[str, Any] = {"class": type(model).__name__}
+    if is_dataclass(model):
+        for item in fields(model):
+            value = getattr(model, item.name)
+            if value is None or isinstance(value, bool | int | float | str):
+                found[item.name] = value
+            elif is_dataclass(value):
+                found[item.name] = _settings(value)
+    return found
 
 
 def simulate(
@@ -140,7 +156,7 @@ def simulate(
     positions = [(step, policy) for step in range(study.steps) for policy in study.policies]
     if run.attrs["done"] == 0:
         _track_start(study, run)
-    keeper = None if checkpoint is None else _Keeper(checkpoint)
+    keeper = None if checkpoint is None else _Checkpoint(checkpoint)
     try:
         for done, (step, name) in enumerate(positions):
             if done >= run.attrs["done"]:
@@ -157,7 +173,7 @@ def simulate(
     return run
 
 
-class _Keeper:
+class _Checkpoint:
     """Saves a run now and then, spending at most about a tenth of the time on it."""
 
     def __init__(self, path: Path) -> None:
@@ -241,7 +257,13 @@ def _tracked(
         BeliefQuery(episode.target, evidence, derive_seed(study.seed, "tracker", episode.id))
         for episode, evidence in known
     ]
-    return tracker.probabilities(queries)
+    answers = tracker.probabilities(queries)
+    if len(answers.probabilities) != len(queries):
+        raise BedError(
+            f"{type(tracker).__name__} gave {len(answers.probabilities)} answers to "
+            f"{len(queries)} questions; mend it"
+        )
+    return answers
 
 
 def _evidence(episode: Episode, chosen: Sequence[int]) -> Evidence:
@@ -289,6 +311,8 @@ def _record(
         if gap is not None:
             arrays[name][at][places] = gap
     if choice.index is not None:
+        if not 0 <= choice.index < len(places):
+            raise BedError(f"a policy chose {choice.index}, outside the range 0..{len(places) - 1}")
         arrays["chosen"][at] = places[choice.index]
         if choice.eig is not None:
             arrays["promised"][at] = choice.eig[choice.index]
@@ -296,8 +320,10 @@ def _record(
     arrays["failed"][at] = len(choice.failures)
     if choice.failures or choice.index is None:
         arrays["reason"][at] = choice.failures[0] if choice.failures else choice.reason
-    for name in ("belief_calls", "simulator_calls", "belief_calls_sent", "simulator_calls_sent"):
-        arrays[name][at] = getattr(choice, name)
+    arrays["belief_calls"][at] = choice.calls.belief
+    arrays["simulator_calls"][at] = choice.calls.simulator
+    arrays["belief_calls_sent"][at] = choice.calls.belief_sent
+    arrays["simulator_calls_sent"][at] = choice.calls.simulator_sent
 
 
 def _track(study: Study, arrays: _Arrays, p: int, step: int, rows: Sequence[int]) -> None:

@@ -4,16 +4,18 @@ The training units (genes, ...) are halved by hash. One half fits the belief and
 that policies use; the other half fits a second tracker, which shares no unit with them.
 """
 
-import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bed import __version__
+from bed.atomic import written_whole
 from bed.belief.additive import AdditiveBelief, fit_additive_belief
 from bed.episodes.files import read_episodes
 from bed.errors import DataError
@@ -23,9 +25,16 @@ from bed.seeds import derive_seed
 from bed.simulators.conditional import ConditionalSimulator, fit_conditional_simulator
 from bed.simulators.exemplar import ExemplarSimulator, Shelf
 
-__all__ = ["StandIns", "cached_stand_ins", "fit_stand_ins"]
+__all__ = ["StandIns", "cached_stand_ins", "fit_stand_ins", "stand_ins_key"]
 
-_FORMAT = "bed-stand-ins/1"
+_FITTED_BY = (
+    "belief",
+    "simulators",
+    "domains",
+    "estimators/base_rates.py",
+    "seeds.py",
+    "standins.py",
+)
 _ARRAYS = ("intercept", "weight", "slope", "redundancy")
 
 
@@ -55,7 +64,7 @@ def fit_stand_ins(episodes: Sequence[Episode], seed: int = 0) -> StandIns:
         DataError: where a half of the training units lacks episodes of both labels.
     """
     halves: tuple[list[Episode], list[Episode]] = ([], [])
-    for episode in episodes:
+    for episode in sorted(episodes, key=lambda episode: episode.id):
         if episode.split == "train":
             halves[derive_seed(seed, "half", episode.unit) % 2].append(episode)
     if not all(halves):
@@ -77,32 +86,43 @@ def fit_stand_ins(episodes: Sequence[Episode], seed: int = 0) -> StandIns:
 def cached_stand_ins(path: Path, seed: int = 0) -> StandIns:
     """Return the stand-ins of an episode file, from beside it where they were fitted before.
 
-    The cache's name holds a digest of the file and the seed; one that is damaged is fitted anew,
-    and a folder that cannot be written to is left alone.
+    The cache's name holds a digest of the file, the seed and the code that fits; one that is
+    damaged is fitted anew, and a folder that cannot be written to is left alone.
 
     Raises:
         DataError: for a file that cannot be read, or with too few training episodes.
     """
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    key = hashlib.sha256(f"{_FORMAT} {seed} {digest}".encode()).hexdigest()[:16]
-    cache = path.with_name(f"{path.stem}.stand-ins-{key}.json")
+    cache = path.with_name(f"{path.stem}.stand-ins-{stand_ins_key(path, seed)}.json")
     try:
-        return _loaded(json.loads(cache.read_text()))
-    except (OSError, ValueError, KeyError, TypeError):
-        fitted = fit_stand_ins(read_episodes(path, "train").episodes, seed)
-    beside = cache.with_name(f".{cache.name}.{os.getpid()}")
-    try:
-        beside.write_text(json.dumps(_stored(fitted)))
-        beside.replace(cache)
-    except OSError:
-        beside.unlink(missing_ok=True)
+        digest, _, text = cache.read_text().partition("\n")
+        if sha256(text.encode()).hexdigest() == digest:
+            return _loaded(json.loads(text))
+    except (OSError, UnicodeDecodeError):
+        pass
+    fitted = fit_stand_ins(read_episodes(path, "train").episodes, seed)
+    text = json.dumps(_stored(fitted))
+    with suppress(DataError), written_whole(cache) as beside:
+        beside.write_text(f"{sha256(text.encode()).hexdigest()}\n{text}")
     return fitted
+
+
+def stand_ins_key(path: Path, seed: int) -> str:
+    """Return a digest of all that the stand-ins of an episode file depend on."""
+    digest = sha256(f"{__version__} {seed} ".encode())
+    try:
+        digest.update(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    package = Path(__file__).parent
+    for source in sorted(package / name for name in _FITTED_BY):
+        for file in sorted(source.rglob("*.py")) if source.is_dir() else [source]:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _stored(stand_ins: StandIns) -> dict[str, Any]:
     simulator = stand_ins.conditional
     return {
-        "format": _FORMAT,
         "belief": _stored_belief(stand_ins.belief),
         "disjoint": _stored_belief(stand_ins.disjoint),
         "base_rates": dict(stand_ins.base_rates),
@@ -120,8 +140,6 @@ def _stored(stand_ins: StandIns) -> dict[str, Any]:
 
 
 def _loaded(stored: Mapping[str, Any]) -> StandIns:
-    if stored["format"] != _FORMAT:
-        raise DataError(f"stand-ins of format {stored['format']!r}, not {_FORMAT!r}")
     shelves, coefficients, log_spread = {}, {}, {}
     for row in stored["shelves"]:
         domain, kind, supportive = row["shelf"]

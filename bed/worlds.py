@@ -21,38 +21,23 @@ from numpy.typing import NDArray
 
 from bed.errors import DataError, ImpossibleEvidenceError
 from bed.evidence import Evidence, Experiment, Fields, Hypothesis, Outcome, Stub
-from bed.information import LOG2, entropy_bits, information_gain_bits, relative_information
+from bed.information import (
+    LOG2,
+    best_index,
+    entropy_bits,
+    information_gain_bits,
+    relative_information,
+)
 
-__all__ = ["GreedyPath", "Observed", "World", "best_index"]
+__all__ = ["GreedyPath", "Observed", "World"]
 
 Array = NDArray[np.float64]
 Observed = Sequence[tuple[int, int]]
 """What was seen, as (candidate, outcome) pairs."""
 
-TIE_BITS = 1e-9
 _SUM_TOLERANCE = 1e-9
 _CERTAIN = 1e-300
 """Below this probability of one label its reciprocal overflows; at most 1e-297 bits are left."""
-
-
-def best_index(
-    worth: Sequence[float | None] | Array, cost: Array | None = None
-) -> tuple[int, tuple[int, ...]]:
-    """Return the lowest index within 1e-9 bits of the highest worth, and all indices tied with it.
-
-    Args:
-        worth: bits, or bits per cost; None and NaN are never chosen.
-        cost: where worth is per cost, what each costs: a tie is judged in bits at the best one's.
-
-    Raises:
-        DataError: where no entry is a number.
-    """
-    values = np.array([np.nan if w is None else w for w in worth], dtype=np.float64)
-    if np.isnan(values).all():
-        raise DataError("no candidate left to choose from: none has a worth")
-    unit = 1.0 if cost is None else cost[np.nanargmax(values)]
-    tied = np.flatnonzero((np.nanmax(values) - values) * unit <= TIE_BITS)
-    return int(tied[0]), tuple(int(i) for i in tied)
 
 
 @dataclass(frozen=True)
@@ -87,6 +72,11 @@ class World:
     name: str = "world"
 
     def __post_init__(self) -> None:
+        for name, dtype in (("prior", np.float64), ("theta", np.int64)):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=dtype))
+        for name in ("local", "outcome"):
+            arrays = tuple(np.asarray(values, dtype=np.float64) for values in getattr(self, name))
+            object.__setattr__(self, name, arrays)
         num_states, num_candidates = len(self.prior), len(self.local)
         _check_distribution(self.prior, "prior")
         if not np.isin(self.theta, (0, 1)).all() or len(self.theta) != num_states:
@@ -103,6 +93,8 @@ class World:
             _check_distribution(outcome, f"candidate {k}: P(y | s, theta')")
         object.__setattr__(self, "tiers", self.tiers or (1,) * num_candidates)
         object.__setattr__(self, "kinds", self.kinds or ("readout",) * num_candidates)
+        if not len(self.tiers) == len(self.kinds) == num_candidates:
+            raise DataError(f"tiers and kinds must name each of {num_candidates} candidates")
 
     @classmethod
     def from_joint(cls, rows: Sequence[Mapping[str, Any]], num_outcomes: Sequence[int]) -> "World":
@@ -354,9 +346,9 @@ class World:
         return int(self.theta[state]), tuple(stubs)
 
     def _check_candidate(self, candidate: int) -> None:
-        if not 0 <= candidate < self.num_candidates:
+        if not isinstance(candidate, int | np.integer) or not 0 <= candidate < self.num_candidates:
             raise DataError(
-                f"candidate {candidate} is outside the range 0..{self.num_candidates - 1}"
+                f"candidate {candidate!r} is outside the range 0..{self.num_candidates - 1}"
             )
 
     def _check(self, candidate: int, y: int) -> None:

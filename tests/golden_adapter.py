@@ -6,8 +6,9 @@ from bed import information
 from bed.belief.exact import ExactBelief
 from bed.estimators import FactoredEIG, factored_eig
 from bed.evidence import Fields, Outcome, Stub
+from bed.information import best_index
 from bed.simulators.exact import ExactSimulator
-from bed.worlds import World, best_index
+from bed.worlds import World
 
 
 def _world(world: dict[str, Any]) -> World:

@@ -336,7 +336,7 @@ def same(a: Choice, b: Choice) -> bool:
             return False
         if x is not None and not np.array_equal(x, y, equal_nan=True):
             return False
-    names = ("index", "reason", "tied", "failures", "belief_calls", "simulator_calls")
+    names = ("index", "reason", "tied", "failures", "calls")
     return all(getattr(a, name) == getattr(b, name) for name in names)
 
 
@@ -352,8 +352,8 @@ class TestPolicies:
             assert choice.worth[choice.index] == pytest.approx(choice.worth.max(), abs=1e-9)
             assert choice.reason
             assert choice.failures == ()
-            assert choice.belief_calls_sent <= choice.belief_calls
-            assert choice.simulator_calls_sent <= choice.simulator_calls
+            assert choice.calls.belief_sent <= choice.calls.belief
+            assert choice.calls.simulator_sent <= choice.calls.simulator
 
     @each_policy
     def test_a_row_of_many_is_a_batch_of_one_in_any_order(self, policy: Policy) -> None:

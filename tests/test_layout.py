@@ -17,7 +17,7 @@ LINKS = ("belief", "policies", "simulators")
 
 # Low to high. A module imports from its own layer or a lower one; "bed" is bed/__init__.py.
 LAYERS = (
-    {"errors", "evidence", "information", "seeds"},
+    {"atomic", "errors", "evidence", "information", "seeds"},
     {"domains", "prompts", "protocols", "worlds"},
     {"belief", "simulators"},
     {"estimators"},

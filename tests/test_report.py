@@ -116,6 +116,9 @@ def test_a_failed_tracker_leaves_its_episode_out_for_all(run: xr.Dataset) -> Non
         found["policies"]["eig"]["first_gain_bits"]["mean"]
         == rest["policies"]["eig"]["first_gain_bits"]["mean"]
     )
+    assert found["brier"] == rest["brier"]
+    assert found["policies"]["eig"]["promised_bits"] == rest["policies"]["eig"]["promised_bits"]
+    assert found["episodes"] == {"world": 39}
     faulty["belief"].values[:] = np.nan
     with pytest.raises(DataError, match="failed in every episode"):
         report(faulty)

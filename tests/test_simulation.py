@@ -12,9 +12,10 @@ from bed.belief.exact import ExactBelief
 from bed.engine import world_study
 from bed.episodes.synthetic import sample_world_episodes
 from bed.errors import DataError
+from bed.estimators import FactoredEIG, Scores
 from bed.evidence import Episode, Fields, Outcome, Stub
 from bed.policies import InformationPolicy, RandomPolicy
-from bed.protocols import BeliefModel, BeliefQuery, Beliefs, Choice, DesignProblem, Policy
+from bed.protocols import BeliefModel, BeliefQuery, Beliefs, DesignProblem, Policy
 from bed.runs import load_run, save_run
 from bed.simulation import Study, simulate
 from bed.worlds import World
@@ -34,21 +35,6 @@ def run(study: Study) -> xr.Dataset:
 
 def with_policies(study: Study, policies: dict[str, Policy]) -> Study:
     return dataclasses.replace(study, policies=policies)
-
-
-@dataclasses.dataclass(frozen=True)
-class FailsOnCall:
-    """A policy that breaks off at its n-th call, as a killed process would."""
-
-    policy: Policy
-    fatal_call: int
-    calls: list[int] = dataclasses.field(default_factory=list)
-
-    def choose(self, problems: Sequence[DesignProblem]) -> list[Choice]:
-        self.calls.append(len(problems))
-        if len(self.calls) == self.fatal_call:
-            raise KeyboardInterrupt
-        return self.policy.choose(problems)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,9 +99,19 @@ def test_broken_off_and_resumed_gives_the_identical_run(
     study: Study, run: xr.Dataset, tmp_path: Path, fatal_call: int
 ) -> None:
     kept = tmp_path / "run.nc.partial"
-    broken = {**study.policies, "eig": FailsOnCall(study.policies["eig"], fatal_call)}
-    with pytest.raises(KeyboardInterrupt):
-        simulate(with_policies(study, broken), kept)
+    calls: list[int] = []
+    choose = FactoredEIG.score_batch
+
+    def breaks_off(self: FactoredEIG, problems: Sequence[DesignProblem]) -> list[Scores]:
+        calls.append(len(problems))
+        if len(calls) == fatal_call:
+            raise KeyboardInterrupt
+        return choose(self, problems)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FactoredEIG, "score_batch", breaks_off)
+        with pytest.raises(KeyboardInterrupt):
+            simulate(study, kept)
     assert load_run(kept).attrs["done"] == 3 * (fatal_call - 1) + 1
     xr.testing.assert_identical(simulate(study, kept, resume=True), run)
 
@@ -213,7 +209,7 @@ def test_a_repeatable_experiment_stays_available() -> None:
     [
         ({"episodes": []}, "no episodes"),
         ({"policies": {}}, "at least one policy"),
-        ({"num_steps": 0}, "num_steps is 0"),
+        ({"num_steps": 0}, "steps is 0"),
     ],
     ids=["episodes", "policies", "steps"],
 )
@@ -222,3 +218,13 @@ def test_an_impossible_study_is_refused(
 ) -> None:
     with pytest.raises(DataError, match=message):
         dataclasses.replace(study, **change)  # type: ignore[arg-type]
+
+
+def test_resuming_with_other_settings_of_a_policy_is_refused(study: Study, tmp_path: Path) -> None:
+    policy = study.policies["eig"]
+    assert isinstance(policy, InformationPolicy)
+    save_run(simulate(with_policies(study, {"eig": policy})), tmp_path / "kept")
+    estimator = dataclasses.replace(policy.estimator, num_samples=2)  # type: ignore[type-var]
+    other = with_policies(study, {"eig": InformationPolicy(estimator)})
+    with pytest.raises(DataError, match="policies differ"):
+        simulate(other, tmp_path / "kept", resume=True)

@@ -10,7 +10,7 @@ from bed.episodes.synthetic import sample_world_episodes
 from bed.errors import DataError
 from bed.evidence import Episode
 from bed.protocols import BeliefQuery, OutcomeRequest
-from bed.standins import StandIns, cached_stand_ins, fit_stand_ins
+from bed.standins import StandIns, cached_stand_ins, fit_stand_ins, stand_ins_key
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +64,39 @@ def test_a_cache_gives_the_same_answers_and_damage_is_mended(
     assert fits == [1], "the mended cache serves again"
     cached_stand_ins(path, seed=1)
     assert fits == [1, 1], "another seed is another fit"
+
+
+def test_the_order_of_the_file_does_not_matter(episodes: list[Episode], fitted: StandIns) -> None:
+    turned = fit_stand_ins(episodes[::-1])
+    np.testing.assert_array_equal(turned.belief.weight, fitted.belief.weight)
+    for shelf, coefficients in fitted.conditional.coefficients.items():
+        np.testing.assert_array_equal(turned.conditional.coefficients[shelf], coefficients)
+
+
+def test_the_key_holds_the_code_that_fits(
+    episodes: list[Episode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "episodes.parquet"
+    write_episodes(path, EpisodeFile(tuple(episodes[:2]), {}))
+    key = stand_ins_key(path, 0)
+    assert stand_ins_key(path, 0) == key
+    assert stand_ins_key(path, 1) != key
+    monkeypatch.setattr("bed.standins._FITTED_BY", ("seeds.py",))
+    assert stand_ins_key(path, 0) != key
+
+
+def test_a_changed_cache_is_not_trusted(
+    episodes: list[Episode], fitted: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "episodes.parquet"
+    write_episodes(path, EpisodeFile(tuple(episodes[:2]), {}))
+    monkeypatch.setattr("bed.standins.fit_stand_ins", lambda *_: fitted)
+    cached_stand_ins(path)
+    (cache,) = tmp_path.glob("*.json")
+    text = cache.read_text()
+    cache.write_text(text.replace('"base_rates"', '"base_rate"'))
+    assert cached_stand_ins(path) is fitted
+    assert cache.read_text() == text
 
 
 def test_too_few_units_are_refused(episodes: list[Episode]) -> None:

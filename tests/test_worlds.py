@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from bed.belief import ExactBelief
 from bed.errors import DataError, ImpossibleEvidenceError
 from bed.evidence import Fields
-from bed.information import LOG2, entropy_bits
+from bed.information import LOG2, best_index, entropy_bits
 from bed.protocols import BeliefQuery
-from bed.worlds import Observed, World, best_index
+from bed.worlds import Observed, World
 from tests.factories import shown
 
 CLOSED_FORMS = [

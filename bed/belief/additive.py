@@ -126,6 +126,8 @@ def fit_additive_belief(episodes: Sequence[Episode], seed: int = 0) -> AdditiveB
     Raises:
         DataError: for no episodes, labels of one class only, or evidence that cannot be read.
     """
+    # the order of a file must not matter
+    episodes = sorted(episodes, key=lambda episode: episode.id)
     labels = {episode.label for episode in episodes}
     if len(labels) < 2:
         raise DataError(

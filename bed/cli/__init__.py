@@ -1,5 +1,6 @@
 """The command `bed`: one file a subcommand, user errors without traceback."""
 
+import os
 import sys
 
 from bed.cli.app import app
@@ -15,6 +16,10 @@ def main() -> None:
     except BedError as error:
         print(f"bed: {error}", file=sys.stderr)
         sys.exit(2)
+    except OSError as error:
+        # the output was closed or its disk is full; nothing more can be printed there
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it lives to the end of the process
+        print(f"bed: {error}", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
-        print("bed: interrupted", file=sys.stderr)
         sys.exit(130)

@@ -24,6 +24,12 @@ app = typer.Typer(name="episodes", help="Build, check and show episodes.", no_ar
 build = typer.Typer(help="Build an episode file from public tables.", no_args_is_help=True)
 app.add_typer(build, name="build")
 
+_NARROWEST = 180
+_LEGEND = """\
+P1 no near-constant targets; P2 balance and caps; P3 graded relevance; P4 sufficiency: poor,
+moderate or rich by supporting related stubs; P5 no leakage. off: a wish that the data did not
+grant; violated: a fault of the file."""
+
 _COLOURS = {"ok": "green", "off": "yellow", "violated": "bold red", "info": "dim"}
 
 
@@ -62,6 +68,7 @@ def build_depmap_file(
     """Is gene G a dependency of cell line C? From the DepMap tables (csv, csv.gz or parquet)."""
     from rich.progress import Progress, TaskID
 
+    from bed.atomic import require_writable
     from bed.episodes import write_episodes
     from bed.episodes.depmap import Tables, build_depmap
 
@@ -75,12 +82,16 @@ def build_depmap_file(
         mutations=mutations,
         models=models,
     )
+    for path in tables.given().values():
+        if out.exists() and path.exists() and out.samefile(path):
+            raise DataError(f"--out {out} is also an input; name another file")
+    require_writable(out)
     with Progress(console=Console(stderr=True), transient=True) as bar:
         tasks: dict[str, TaskID] = {}
 
         def report(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
-                tasks[stage] = bar.add_task(stage, total=total or None)
+                tasks[stage] = bar.add_task(escape(stage), total=total or None)
             bar.update(tasks[stage], completed=done)
 
         file = build_depmap(tables, seed, max_episodes, report)
@@ -130,18 +141,24 @@ def _print_checks(found: "list[Check]", states: Mapping[str, int]) -> None:
         table.add_row(*row, f"[{colour}]{item.state}[/{colour}]")
     console = Console()
     console.print(table)
+    console.print(_LEGEND, highlight=False)
     console.print(", ".join(f"{states[state]} {state}" for state in _COLOURS if states.get(state)))
 
 
 @app.command()
 def show(
     file: Annotated[Path, typer.Argument(help="Episode file.", show_default=False)],
-    episode_id: Annotated[str, typer.Option("--id", help="Id of the episode.")],
+    episode_id: Annotated[
+        str | None, typer.Option("--id", help="Id of the episode; the first test episode if none.")
+    ] = None,
 ) -> None:
     """Print one episode: its target, its label and every stub."""
     from bed.episodes import read_episodes
 
-    found = read_episodes(file, ids=[episode_id]).episodes
+    if episode_id is None:
+        found = read_episodes(file, "test").episodes or read_episodes(file).episodes
+    else:
+        found = read_episodes(file, ids=[episode_id]).episodes
     if not found:
         raise DataError(f"{file}: no episode {episode_id!r}; column 'id' of the file lists them")
     _print_episode(found[0])
@@ -151,6 +168,8 @@ def _print_episode(episode: "Episode") -> None:
     from bed.domains import reading
 
     console = Console()
+    if console.width < _NARROWEST:
+        console = Console(width=_NARROWEST)
     console.print(f"{episode.id}  ({episode.split}, unit {episode.unit})", markup=False)
     console.print(f"Target: {episode.target.text}", markup=False)
     console.print(f"Label: {episode.label} ({'' if episode.label else 'not '}supported)")

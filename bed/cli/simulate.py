@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -17,6 +17,11 @@ from rich.progress import (
 
 from bed.cli.tables import print_report
 from bed.errors import DataError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bed.simulation import Study
 
 __all__ = ["simulate"]
 
@@ -62,55 +67,75 @@ def simulate(
     """Simulate experiment selection and compare policies.
 
     Each policy works through every episode: it chooses an experiment, sees its true outcome, and
-    chooses again. One belief model scores all of them. Without options, exact synthetic worlds.
+    chooses again. One belief model, the tracker, scores all of them. Without options, exact
+    synthetic worlds. Stand-ins for language models are fitted on the training split of an episode
+    file once and kept beside it (NAME.stand-ins-KEY.json).
     """
+    from bed.atomic import held, require_writable
     from bed.engine import file_study, world_study
     from bed.plots import check_picture, plot_run
     from bed.report import report
-    from bed.runs import load_run, save_run
-    from bed.simulation import simulate as run_study
+    from bed.runs import load_run
 
     if episodes is not None and world is not None:
         raise DataError("--episodes and --world exclude each other; give one of them")
     if resume and out is None:
         raise DataError("--resume needs --out: the file that holds the run")
-    if out is not None and out.exists() and not resume:
-        raise DataError(f"{out} exists; show or continue it with --resume, or name another file")
-    for path in (out, plot):
-        if path is not None and not path.parent.is_dir():
-            raise DataError(f"{path} cannot be written: there is no folder {path.parent}")
+    partial = None if out is None else out.with_name(out.name + _PARTIAL)
+    for path in (out, partial):
+        if path is not None and path.exists() and not resume:
+            raise DataError(f"{path} exists; go on with --resume, remove it, or name another --out")
+    if out is not None and plot is not None and out.resolve() == plot.resolve():
+        raise DataError(f"--out and --plot both name {out}; give two files")
     if plot is not None:
         check_picture(plot)
+    for path in (partial, plot):
+        if path is not None:
+            require_writable(path)
     notes = Console(stderr=True)
     with notes.status("Preparing episodes and models (stand-ins are fitted once a file) ..."):
         if episodes is not None:
             study = file_study(episodes, policy or (), limit, steps, seed)
         else:
             study = world_study(world or "graded", policy or (), limit, steps, seed)
-    partial = None if out is None else out.with_name(out.name + _PARTIAL)
-    if out is not None and out.exists():
+    if out is None or partial is None:
+        run = _run(study, None, False, notes)
+    elif out.exists():
         run = load_run(out)
         study.check_same(run, out)
     else:
-        with _progress(notes) as progress:
-            task = progress.add_task("Simulating", total=None)
-            run = run_study(
-                study,
-                partial,
-                resume,
-                lambda done, total: progress.update(task, completed=done, total=total),
-            )
-    if out is not None and partial is not None and not out.exists():
-        save_run(run, out)
-        partial.unlink(missing_ok=True)
+        with held(out.with_name(out.name + ".lock")):
+            run = _run(study, partial, resume, notes)
+            partial.replace(out)
+    if plot is not None:
+        plot_run(run, plot)
+        notes.print(f"Figure: {plot}", markup=False)
     found = report(run)
     if as_json:
         print(json.dumps(found, allow_nan=False))
     else:
         print_report(found)
-    if plot is not None:
-        plot_run(run, plot)
-        notes.print(f"Figure: {plot}")
+
+
+def _run(study: "Study", partial: Path | None, resume: bool, notes: Console) -> "xr.Dataset":
+    """Run the study with progress; what is done stays in `partial` when it is broken off."""
+    from bed.simulation import simulate as run_study
+
+    if resume and partial is not None and not partial.exists():
+        notes.print(f"Nothing to resume at {partial}: starting.", markup=False)
+    try:
+        with _progress(notes) as progress:
+            task = progress.add_task("Simulating", total=None)
+            return run_study(
+                study,
+                partial,
+                resume,
+                lambda done, total: progress.update(task, completed=done, total=total),
+            )
+    except KeyboardInterrupt:
+        if partial is not None:
+            notes.print(f"Interrupted; {partial} is kept: go on with --resume.", markup=False)
+        raise
 
 
 def _progress(console: Console) -> Progress:

@@ -8,7 +8,14 @@ from rich.table import Table
 
 __all__ = ["print_report"]
 
-_NARROWEST = 116
+_NARROWEST = 122
+
+_LEGEND = """\
+entropy lost: certainty that the tracker gained, right or wrong. log score gained: log2 of its
+belief in the truth. promised: mean EIG of the experiments chosen. coherence gap: mean size of the
+branches' mean posterior minus the prior, 0 where belief and simulator agree; before base rates:
+with branch weights as asked. to 0.7: experiments until the mean curve crosses 0.7, interpolated.
+Brier: after the last step. sent: identical questions once. Intervals resample the split's units."""
 
 _TRACKERS = {
     "own": "own (the policies' belief)",
@@ -29,23 +36,19 @@ def print_report(found: Mapping[str, Any]) -> None:
     if found["episodes_left_out"]:
         console.print(f"[red]{found['episodes_left_out']} episodes left out: the tracker failed.")
     console.print(_first(found["policies"], "The first experiment"))
-    console.print(_path(found["policies"], found["steps"], "The whole path"))
+    console.print(_path(found["policies"], found["brier"], found["steps"], "The whole path"))
     console.print(_differences(found["comparisons"], "Paired differences"))
     console.print(_cost(found["policies"], "Calls and failures, all steps"))
-    _print_brier(console, found["brier"], found["steps"])
+    console.print(
+        f"Brier score of the tracker before any experiment: {found['brier']['before']:.3f}"
+    )
+    console.print(_LEGEND, highlight=False)
     for key, other in found["other_trackers"].items():
         name = _TRACKERS.get(key, key)
         console.print(_first(other["policies"], f"The first experiment, tracker: {name}"))
-        console.print(_path(other["policies"], found["steps"], f"The whole path, tracker: {name}"))
+        title = f"The whole path, tracker: {name}"
+        console.print(_path(other["policies"], other["brier"], found["steps"], title))
         console.print(_differences(other["comparisons"], f"Paired differences, tracker: {name}"))
-
-
-def _print_brier(console: Console, brier: Mapping[str, float], steps: int) -> None:
-    last = sorted({f"{score:.3f}" for policy, score in brier.items() if policy != "before"})
-    console.print(
-        f"Brier score of the tracker: {brier['before']:.3f} before any experiment, "
-        f"{' to '.join(dict.fromkeys((last[0], last[-1])))} after {steps}."
-    )
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:
@@ -58,23 +61,27 @@ def _table(title: str, columns: Sequence[str]) -> Table:
 def _first(policies: Mapping[str, Any], title: str) -> Table:
     has_promises = any("promised_bits" in row for row in policies.values())
     columns = ["policy", "entropy lost, bits", "log score gained, bits"]
-    table = _table(title, columns + ["promised"] * has_promises)
+    if has_promises:
+        columns += ["promised, bits", "coherence gap", "before base rates"]
+    table = _table(title, columns)
     for name, row in policies.items():
         cells = [_interval(row["first_gain_bits"]), _interval(row["first_log_gain_bits"])]
-        promised = [_number(row.get("promised_bits"), ".3f")] * has_promises
-        table.add_row(name, *cells, *promised)
+        if has_promises:
+            keys = ("promised_bits", "coherence_gap", "raw_coherence_gap")
+            cells += [_number(row[key], ".3f") for key in keys]
+        table.add_row(name, *cells)
     return table
 
 
-def _path(policies: Mapping[str, Any], steps: int, title: str) -> Table:
-    shown = [step for step in (1, 2, 4, 8, 16) if step <= steps]
+def _path(policies: Mapping[str, Any], brier: Mapping[str, float], steps: int, title: str) -> Table:
+    shown = sorted({step for step in (0, 1, 2, 4, 8, 16) if step < steps} | {steps})
     levels = list(next(iter(policies.values()))["experiments_to"])
     columns = ["belief in the truth after", *(str(step) for step in shown)]
-    table = _table(title, [*columns, *(f"to {level}" for level in levels)])
+    table = _table(title, [*columns, *(f"to {level}" for level in levels), "Brier"])
     for name, row in policies.items():
         beliefs = [f"{row['belief_in_truth'][step]:.3f}" for step in shown]
         needed = [_number(row["experiments_to"][level], ".1f") for level in levels]
-        table.add_row(name, *beliefs, *needed)
+        table.add_row(name, *beliefs, *needed, f"{brier[name]:.3f}")
     return table
 
 
@@ -93,14 +100,11 @@ def _differences(comparisons: Sequence[Mapping[str, Any]], title: str) -> Table:
 
 
 def _cost(policies: Mapping[str, Any], title: str) -> Table:
-    columns = ["policy", "belief asked", "sent", "outcomes asked", "sent", "failed"]
-    columns += ["|coherence gap|", "before base rates"]
+    columns = ["policy", "belief asked", "sent", "outcomes asked", "sent", "not scored"]
     table = _table(title, columns)
     for name, row in policies.items():
         names = ("belief_calls", "belief_calls_sent", "simulator_calls", "simulator_calls_sent")
-        counts = [f"{row[key]:,}" for key in (*names, "failed")]
-        gaps = [_number(row[key], ".3f") for key in ("coherence_gap", "raw_coherence_gap")]
-        table.add_row(name, *counts, *gaps)
+        table.add_row(name, *(f"{row[key]:,}" for key in (*names, "failed")))
     return table
 
 

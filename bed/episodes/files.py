@@ -7,7 +7,6 @@ The key "bed" of the schema's metadata holds `format`, `domain`, `seed` and the 
 
 import gc
 import json
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bed.atomic import written_whole
 from bed.errors import DataError
 from bed.evidence import Episode, Outcome, from_json, to_json
 
@@ -73,14 +73,8 @@ def write_episodes(path: Path, file: EpisodeFile) -> None:
         raise DataError(f"episode {twice!r} stands twice; ids must be unique within a file")
     block = json.dumps({**file.info, "format": FORMAT}, sort_keys=True, ensure_ascii=False)
     table = pa.table(_columns(file), schema=_SCHEMA.with_metadata({_KEY: block.encode()}))
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with written_whole(path) as beside:
         pq.write_table(table, beside, compression="zstd", row_group_size=_ROWS_PER_GROUP)
-        beside.replace(path)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _twice(ids: Sequence[str]) -> str | None:

@@ -91,7 +91,7 @@ def sample_world_episodes(
         DataError: for an unknown name.
     """
     if name not in _LAWS:
-        raise DataError(f"unknown world {name!r}; use one of {list(NAMES)}")
+        raise DataError(f"unknown world {name!r}; use one of {', '.join(NAMES)}")
     episodes, worlds = [], {}
     for i in range(num_episodes):
         rng = generator(seed, "world", name, split, i)

@@ -17,8 +17,10 @@ from bed.evidence import Outcome, Stub
 from bed.protocols import (
     BeliefModel,
     BeliefQuery,
+    Beliefs,
     DesignProblem,
     OutcomeRequest,
+    Outcomes,
     OutcomeSimulator,
 )
 
@@ -26,6 +28,7 @@ __all__ = ["Drawn", "Futures", "Present", "draw_outcomes", "imagined_futures", "
 
 _Question = TypeVar("_Question", bound=Hashable)
 _Answer = TypeVar("_Answer")
+_Answers = TypeVar("_Answers", Beliefs, Outcomes)
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,9 @@ def draw_outcomes(
     """Draw the outcomes of every problem's requests in one batch."""
 
     def answer(unique: Sequence[OutcomeRequest]) -> list[tuple[Outcome | None, str | None]]:
-        outcomes = simulator.sample(unique)
+        outcomes = _of_type(
+            Outcomes, simulator.sample(unique), f"{type(simulator).__name__}.sample"
+        )
         return list(zip(outcomes.values, outcomes.reasons, strict=True))
 
     flat = [request for of_problem in requests for request in of_problem]
@@ -185,12 +190,19 @@ def _ask_beliefs(
     belief: BeliefModel, queries: Sequence[BeliefQuery]
 ) -> tuple[NDArray[np.float64], list[str | None], NDArray[np.bool_]]:
     def answer(unique: Sequence[BeliefQuery]) -> list[tuple[float, str | None]]:
-        beliefs = belief.probabilities(unique)
+        name = f"{type(belief).__name__}.probabilities"
+        beliefs = _of_type(Beliefs, belief.probabilities(unique), name)
         return list(zip(beliefs.probabilities.tolist(), beliefs.reasons, strict=True))
 
     answers, is_sent = _asked_once(queries, answer, type(belief).__name__)
     values = np.array([value for value, _ in answers], dtype=np.float64)
     return values, [reason for _, reason in answers], is_sent
+
+
+def _of_type(kind: type[_Answers], answers: _Answers, who: str) -> _Answers:
+    if not isinstance(answers, kind):
+        raise BedError(f"{who} must return bed.{kind.__name__}, got a {type(answers).__name__}")
+    return answers
 
 
 def _asked_once(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bed.errors import DataError, ImpossibleEvidenceError
-from bed.estimators.scores import Calls, Estimator, Scores
-from bed.protocols import DesignProblem
+from bed.estimators.scores import Estimator, Scores
+from bed.protocols import Calls, DesignProblem
 from bed.worlds import World
 
 __all__ = ["ExactEIG"]

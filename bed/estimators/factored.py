@@ -20,7 +20,7 @@ from bed.errors import DataError
 from bed.estimators.asking import draw_outcomes, imagined_futures, present_beliefs
 from bed.estimators.base_rates import BaseRates, at_base_rates, check_base_rates
 from bed.estimators.coherence import branch_mean, recalibrated, renormalised
-from bed.estimators.scores import Estimator, Scores, assembled, flattened
+from bed.estimators.scores import Estimator, Scores, assembled, check_num_samples, flattened
 from bed.information import checked_probabilities, entropy_bits, kl_bits
 from bed.protocols import BeliefModel, DesignProblem, OutcomeRequest, OutcomeSimulator
 from bed.seeds import derive_seed
@@ -31,8 +31,6 @@ Array = NDArray[np.float64]
 
 Form = Literal["entropy", "kl"]
 Coupling = Literal["independent", "candidates", "branches"]
-
-_BRANCHES = (True, False)
 
 
 def factored_eig(
@@ -105,8 +103,7 @@ class FactoredEIG(Estimator):
     base_rates: BaseRates | None = None
 
     def __post_init__(self) -> None:
-        if self.num_samples < 1:
-            raise DataError(f"num_samples is {self.num_samples}; at least one draw is needed")
+        check_num_samples(self.num_samples)
         if self.form not in ("entropy", "kl"):
             raise DataError(f"form {self.form!r} is not one of 'entropy', 'kl'")
         if self.coupling not in ("independent", "candidates", "branches"):
@@ -132,10 +129,14 @@ class FactoredEIG(Estimator):
             return []
         requests = [self._requests(problem) for problem in problems]
         # the branch weights do not need the simulator: ask for both at once
-        with ThreadPoolExecutor(max_workers=1) as background:
+        background = ThreadPoolExecutor(max_workers=1)
+        try:
             drawing = background.submit(draw_outcomes, self.simulator, requests)
             present = present_beliefs(self.belief, problems)
             drawn = drawing.result()
+        finally:
+            # an error or an interrupt need not wait for the other half
+            background.shutdown(wait=False, cancel_futures=True)
         futures = imagined_futures(self.belief, problems, requests, drawn)
         prior, asked, posterior, reasons = flattened(problems, present, futures, num_branches=2)
         known = np.array([reason is None for reason in reasons], dtype=bool)

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bed.errors import DataError
 from bed.estimators.asking import Present, draw_outcomes, imagined_futures, present_beliefs
 from bed.estimators.base_rates import BaseRates, at_base_rates, check_base_rates
-from bed.estimators.scores import Estimator, Scores, assembled, flattened
+from bed.estimators.scores import Estimator, Scores, assembled, check_num_samples, flattened
 from bed.information import information_gain_bits
 from bed.protocols import BeliefModel, DesignProblem, OutcomeRequest, OutcomeSimulator
 from bed.seeds import derive_seed, uniform
@@ -40,8 +39,7 @@ class NestedMonteCarloEIG(Estimator):
     base_rates: BaseRates | None = None
 
     def __post_init__(self) -> None:
-        if self.num_samples < 1:
-            raise DataError(f"num_samples is {self.num_samples}; at least one draw is needed")
+        check_num_samples(self.num_samples)
         check_base_rates(self.base_rates)
 
     def score_batch(self, problems: Sequence[DesignProblem]) -> list[Scores]:

@@ -10,26 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bed.errors import DataError
 from bed.estimators.asking import Futures, Present
 from bed.evidence import Evidence, Experiment, Hypothesis
-from bed.protocols import DesignProblem
+from bed.protocols import Calls, DesignProblem
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Calls", "Estimator", "Scores", "assembled", "flattened"]
+__all__ = ["Estimator", "Scores", "assembled", "check_num_samples", "flattened"]
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """Model calls that one problem's scores asked for, and what was sent after merging."""
-
-    belief: int = 0
-    simulator: int = 0
-    belief_sent: int = 0
-    simulator_sent: int = 0
 
 
 @dataclass(frozen=True)
@@ -43,11 +34,13 @@ class Scores:
         prior: p(theta = 1 | I).
         branch_weight: p(theta' = 1 | I), shape (num_candidates,).
         posterior: p(theta = 1 | I, x, y), shape (num_candidates, num_branches, num_samples).
-        coherence_gap: weighted mean of the posteriors minus the prior, as the model gave them.
+        coherence_gap: weighted mean of the posteriors, as the model gave them, minus the prior. It
+            is 0 for a Bayesian belief whose simulator agrees with it; where it is large, the EIG
+            is not to be believed (see `renormalise` of `FactoredEIG`).
         raw_coherence_gap: the same with the branch weight as the belief gave it, before it was
             moved to a base rate.
         reasons: why a candidate is not scored; None where it is.
-        calls: see `Calls`.
+        calls: see `bed.protocols.Calls`.
     """
 
     candidates: tuple[Experiment, ...]
@@ -116,8 +109,8 @@ class Estimator(ABC):
             target: the hypothesis h to learn about.
             evidence: what is known, I.
             candidates: experiments that could be run next.
-            seed: what every simulated draw derives from, by candidate id: the order of the
-                candidates does not matter.
+            seed: what every simulated draw derives from; the order of the candidates does not
+                matter.
 
         Returns:
             A dataset over `candidate`: `eig` (bits, never clipped), `eig_stderr`, `branch_weight`,
@@ -127,6 +120,12 @@ class Estimator(ABC):
         """
         problem = DesignProblem(target, tuple(evidence), tuple(candidates), seed)
         return self.score_batch([problem])[0].dataset()
+
+
+def check_num_samples(num_samples: int) -> None:
+    """Raise DataError unless this is a whole number of at least 1."""
+    if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 1:
+        raise DataError(f"num_samples is {num_samples!r}; it must be a whole number of 1 or more")
 
 
 def flattened(

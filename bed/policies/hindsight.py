@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bed.errors import DataError
-from bed.estimators.scores import Calls
 from bed.evidence import Episode
 from bed.policies.ranking import ranked
-from bed.protocols import BeliefModel, BeliefQuery, Choice, DesignProblem
+from bed.protocols import BeliefModel, BeliefQuery, Calls, Choice, DesignProblem
 
 __all__ = ["HindsightPolicy"]
 

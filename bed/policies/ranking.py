@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bed.errors import NothingScoredError
-from bed.estimators.scores import Calls
-from bed.protocols import Choice, DesignProblem, Policy
-from bed.worlds import best_index
+from bed.information import best_index
+from bed.protocols import Calls, Choice, DesignProblem, Policy
 
 __all__ = ["choose_one", "per_cost", "ranked"]
 
@@ -42,7 +41,6 @@ def ranked(
         raw_coherence_gap: likewise.
         calls: what the ranking cost.
     """
-    calls = calls or Calls()
     failures = tuple(reason for reason in reasons if reason is not None)
     index: int | None = None
     tied: tuple[int, ...] = ()
@@ -61,10 +59,7 @@ def ranked(
         coherence_gap=coherence_gap,
         raw_coherence_gap=raw_coherence_gap,
         failures=failures,
-        belief_calls=calls.belief,
-        simulator_calls=calls.simulator,
-        belief_calls_sent=calls.belief_sent,
-        simulator_calls_sent=calls.simulator_sent,
+        calls=calls or Calls(),
     )
 
 

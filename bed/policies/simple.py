@@ -9,9 +9,8 @@ from bed.domains import relation
 from bed.errors import DataError
 from bed.estimators.asking import present_beliefs
 from bed.estimators.base_rates import BaseRates, at_base_rates
-from bed.estimators.scores import Calls
 from bed.policies.ranking import ranked
-from bed.protocols import BeliefModel, Choice, DesignProblem
+from bed.protocols import BeliefModel, Calls, Choice, DesignProblem
 from bed.seeds import derive_seed, uniform
 
 __all__ = ["RandomPolicy", "RelevancePolicy", "UncertaintyPolicy"]

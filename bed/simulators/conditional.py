@@ -87,6 +87,8 @@ def fit_conditional_simulator(episodes: Sequence[Episode], seed: int = 0) -> Con
         episodes: training episodes.
         seed: of the contexts in which each outcome is seen.
     """
+    # the order of a file must not matter
+    episodes = sorted(episodes, key=lambda episode: episode.id)
     shelves = ranked_outcomes(episodes)
     rows = _rows(episodes, seed)
     tags = sorted(

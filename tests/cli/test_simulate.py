@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
+from bed.atomic import held
 from bed.cli import main
 from bed.runs import load_run
 
@@ -109,7 +110,7 @@ def test_killed_and_resumed_is_the_identical_file(tmp_path: Path) -> None:
         (["--world", "flat"], "unknown world 'flat'; use one of"),
         (["--policy", "eigg"], "policy 'eigg' is unknown here; use one of random"),
         (["--limit", "0"], "limit is 0"),
-        (["--steps", "0"], "num_steps is 0"),
+        (["--steps", "0"], "steps is 0"),
         (["--resume"], "--resume needs --out"),
         (["--world", "graded", "--episodes", "x"], "exclude each other"),
         (["--episodes", "nowhere.parquet"], "nowhere.parquet"),
@@ -126,3 +127,67 @@ def test_mistakes_are_named_without_traceback(
     assert message in err
     assert "Traceback" not in err
     assert out == ""
+
+
+def test_a_checkpoint_is_not_thrown_away(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    partial = tmp_path / "run.nc.partial"
+    partial.write_bytes(b"hours of work")
+    code, _, err = run_bed(capsys, "simulate", "--limit", 1, "--out", tmp_path / "run.nc")
+    assert code == 2
+    assert "run.nc.partial exists; go on with --resume" in err
+    assert partial.read_bytes() == b"hours of work"
+
+
+def test_a_second_writer_of_one_file_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with held(tmp_path / "run.nc.lock"):
+        code, _, err = run_bed(
+            capsys, "simulate", "--limit", 1, "--steps", 1, "--out", tmp_path / "run.nc"
+        )
+    assert code == 2
+    assert "another process holds" in err
+    assert not (tmp_path / "run.nc").exists()
+
+
+def test_one_file_cannot_be_both_run_and_figure(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    both = tmp_path / "x.png"
+    code, _, err = run_bed(capsys, "simulate", "--limit", 1, "--out", both, "--plot", both)
+    assert code == 2
+    assert "both name" in err
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
+    out = tmp_path / "run.nc"
+    with subprocess.Popen(
+        [*COMMAND, "--limit", "60", "--policy", "eig", "--out", out],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "run.nc.partial").exists() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"go on with --resume" in err
+    assert load_run(tmp_path / "run.nc.partial").attrs["done"] >= 1
+
+
+def test_a_damaged_run_is_an_error_not_a_traceback(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "run.nc"
+    options = ["simulate", "--limit", 2, "--steps", 1, "--policy", "random", "--out", out]
+    assert run_bed(capsys, *options)[0] == 0
+    whole = out.read_bytes()
+    for damaged in (whole[: len(whole) // 2], bytes(64) + whole[64:], whole[:40] + b"x" * 4000):
+        out.write_bytes(damaged)
+        code, _, err = run_bed(capsys, *options, "--resume")
+        assert code == 2
+        assert "cannot be read as a run" in err
+        assert "Traceback" not in err

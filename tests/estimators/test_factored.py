@@ -311,7 +311,7 @@ def test_the_papers_settings() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"num_samples": 0}, "num_samples is 0; at least one draw"),
+        ({"num_samples": 0}, "num_samples is 0; it must be a whole number"),
         ({"form": "mi"}, "form 'mi' is not one of"),
         ({"coupling": "all"}, "coupling 'all' is not one of"),
         ({"slope": 0.0}, "slope 0.0 must be finite and above 0"),
@@ -329,7 +329,7 @@ def test_invalid_settings_are_refused(settings: dict[str, object], message: str)
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"num_samples": 0}, "num_samples is 0; at least one draw"),
+        ({"num_samples": 0}, "num_samples is 0; it must be a whole number"),
         ({"base_rates": {"a": 1.0}}, "base rate of 'a' is 1.0"),
     ],
     ids=str,

@@ -43,7 +43,7 @@ def test_random_choices_are_uniform() -> None:
     # four standard errors of a share of one sixth
     assert np.abs(counts / size - 1 / 6).max() < 4 * math.sqrt(5 / 36 / size)
     assert choices[0].eig is None
-    assert choices[0].belief_calls == 0
+    assert choices[0].calls.belief == 0
 
 
 def test_relevance_takes_the_best_tier_in_pool_order() -> None:
@@ -62,7 +62,7 @@ def test_uncertainty_takes_the_weight_nearest_to_one_half() -> None:
     choice = choose_one(UncertaintyPolicy(belief), DesignProblem(TARGET, (), plains(4), 3))
     assert choice.index == 3
     assert choice.failures == ("branch weight: unreadable",)
-    assert (choice.belief_calls, choice.belief_calls_sent) == (4, 4)
+    assert (choice.calls.belief, choice.calls.belief_sent) == (4, 4)
     assert {query.hypothesis for query in belief.queries} == {x.hypothesis for x in plains(4)}
 
 
@@ -92,7 +92,7 @@ def test_hindsight_takes_the_outcome_that_convinces_most_of_the_truth(
     choice = choose_one(policy, DesignProblem(TARGET, (known,), plains(4), id="e"))
     assert choice.index == index
     assert choice.failures == ("unreadable",)
-    assert choice.belief_calls == choice.belief_calls_sent == 4
+    assert choice.calls.belief == choice.calls.belief_sent == 4
 
 
 def world_of_twenty() -> World:

@@ -9,10 +9,9 @@ import pytest
 
 from bed.errors import DataError, NothingScoredError
 from bed.estimators import Estimator, ExactEIG, Scores
-from bed.estimators.scores import Calls
 from bed.policies import InformationPolicy, choose_one
 from bed.policies.ranking import per_cost, ranked
-from bed.protocols import DesignProblem
+from bed.protocols import Calls, DesignProblem
 from bed.worlds import World
 from tests.factories import TARGET, plain
 
@@ -83,8 +82,8 @@ def test_a_choice_carries_what_the_estimator_said() -> None:
     assert choice.coherence_gap.tolist() == [0.25, 0.25]
     assert choice.raw_coherence_gap is not None
     assert choice.raw_coherence_gap.tolist() == [0.125, 0.125]
-    assert (choice.belief_calls, choice.simulator_calls) == (7, 5)
-    assert (choice.belief_calls_sent, choice.simulator_calls_sent) == (3, 2)
+    assert (choice.calls.belief, choice.calls.simulator) == (7, 5)
+    assert (choice.calls.belief_sent, choice.calls.simulator_sent) == (3, 2)
 
 
 def test_nothing_scored_is_an_error_only_for_a_single_choice() -> None:

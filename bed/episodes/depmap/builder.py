@@ -53,7 +53,7 @@ def build_depmap(
         raise DataError(f"--max-episodes {max_episodes}: at least 2 are needed (one of each label)")
     screen = load(tables, lambda stage: progress(stage, 0, 0))
     builder = _Builder(screen, seed)
-    wanted = {split: 2 * round(max_episodes * share / 2) for split, share in SHARES.items()}
+    wanted = {split: 2 * int(max_episodes * share / 2 + 1e-9) for split, share in SHARES.items()}
     candidates = builder.candidates(wanted, progress)
     short: dict[str, int] = {}
     chosen: list[tuple[str, Candidate]] = []

@@ -1,5 +1,7 @@
 """Files to data frames, with every column as it is named in the file."""
 
+import csv
+import gzip
 import hashlib
 import re
 from pathlib import Path
@@ -62,8 +64,25 @@ def _read_delimited(path: Path, separator: str, as_text: bool) -> pd.DataFrame:
         )
     else:
         body = pd.read_csv(path, sep=separator, header=None, skiprows=1, low_memory=False)
+    if body.shape[1] > 1 and (cut := _cut_short(path, separator, len(names))):
+        raise DataError(
+            f"{path.name}: its last row has {cut} of {len(names)} cells; is it the whole file?"
+        )
     if body.shape[1] != len(names):
         raise DataError(
             f"{path.name}: {len(names)} column names but {body.shape[1]} columns of data"
         )
     return body.set_axis(names, axis=1)
+
+
+def _cut_short(path: Path, separator: str, width: int) -> int:
+    """Return how many cells the last row has where that is too few, else 0.
+
+    A table that was cut off in transfer ends like that, and pandas would fill the row with blanks.
+    """
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", newline="") as text:
+        last: list[str] = []
+        for row in csv.reader(text, delimiter=separator):
+            last = row or last
+    return len(last) if len(last) < width else 0

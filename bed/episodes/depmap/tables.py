@@ -6,7 +6,7 @@ sorted by name, so that the order in the file never matters.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,8 +74,9 @@ def read_matrix(path: Path, lines: Lines, low: float, high: float, what: str) ->
         DataError: for a cell that is no number or out of range, a gene or line that stands twice
             with different values, or a table without cell lines.
     """
-    key, rows, columns, values = _numbers(path)
-    if what.startswith("bin"):
+    is_binned = what.startswith("bin")
+    key, rows, columns, values = _numbers(path, BINS | {"missing": -1} if is_binned else {})
+    if is_binned:
         values = np.where(values == -1, np.nan, values)
         _refuse(path, rows, columns, values, values % 1 != 0, f"{what}: -1, 0, 1 or 2")
     _refuse(path, rows, columns, values, np.isinf(values), "a finite number")
@@ -95,7 +96,9 @@ def read_matrix(path: Path, lines: Lines, low: float, high: float, what: str) ->
     return Matrix(path.name, symbols, names, np.ascontiguousarray(values.T))
 
 
-def _numbers(path: Path) -> tuple[str, list[str], list[str], NDArray[np.float64]]:
+def _numbers(
+    path: Path, words: Mapping[str, int]
+) -> tuple[str, list[str], list[str], NDArray[np.float64]]:
     """Return the name of the id column, row names, column names and the cells between them."""
     frame = read_frame(path)
     if "IsDefaultEntryForModel" in frame:
@@ -121,11 +124,11 @@ def _numbers(path: Path) -> tuple[str, list[str], list[str], NDArray[np.float64]
     if not columns or "" in columns:
         raise DataError(f"{path.name}: a column of data has no name")
     body = frame.iloc[:, keep]
-    return key, rows, columns, _as_floats(path, rows, columns, body)
+    return key, rows, columns, _as_floats(path, rows, columns, body, words)
 
 
 def _as_floats(
-    path: Path, rows: list[str], columns: list[str], body: pd.DataFrame
+    path: Path, rows: list[str], columns: list[str], body: pd.DataFrame, words: Mapping[str, int]
 ) -> NDArray[np.float64]:
     if all(pd.api.types.is_numeric_dtype(kind) for kind in body.dtypes):
         return body.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -133,7 +136,7 @@ def _as_floats(
     for j, column in enumerate(columns):
         cells = body.iloc[:, j]
         if not pd.api.types.is_numeric_dtype(cells):
-            cells = cells.replace(BINS | {"missing": -1})
+            cells = cells.replace(dict(words))
         found = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan)
         for i in np.flatnonzero(np.isnan(found) & cells.notna().to_numpy())[:1]:
             raise DataError(
