@@ -5,12 +5,21 @@ import io
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_example_prints_what_is_shown() -> None:
-    code, shown = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", README, re.S).groups()  # type: ignore[union-attr]
+EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", README, re.S)
+
+
+def test_every_example_shows_its_output() -> None:
+    assert len(EXAMPLES) == README.count("```python") == 2
+
+
+@pytest.mark.parametrize(("code", "shown"), EXAMPLES, ids=["worlds", "own models"])
+def test_an_example_prints_what_is_shown(code: str, shown: str) -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {})
