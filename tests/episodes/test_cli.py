@@ -79,3 +79,18 @@ def test_errors_leave_no_file(tmp_path: Path, tables: Tables) -> None:
     found = runner.invoke(app, ["build", "depmap", "--out", str(out)])
     assert isinstance(found.exception, DataError)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_input_is_never_overwritten(tmp_path: Path, tables: Tables) -> None:
+    for role, path in tables.given().items():
+        before = path.read_bytes()
+        found = runner.invoke(app, ["build", "depmap", *options(tables), "--out", str(path)])
+        assert isinstance(found.exception, DataError), role
+        assert "is also an input" in str(found.exception)
+        assert path.read_bytes() == before
+
+
+def test_show_without_id_takes_a_test_episode(path: Path) -> None:
+    shown = runner.invoke(app, ["show", str(path)])
+    assert shown.exit_code == 0
+    assert "(test, unit" in shown.stdout

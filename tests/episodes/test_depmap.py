@@ -344,3 +344,8 @@ def test_real_tables(real_files: dict[str, EpisodeFile]) -> None:
     for name, file in real_files.items():
         assert 250 <= len(file.episodes) <= 300, name
         assert {episode.split for episode in file.episodes} == {"train", "validation", "test"}
+
+
+@pytest.mark.parametrize("num", [2, 3, 5, 10, 23])
+def test_max_episodes_is_an_upper_bound(tables: Tables, num: int) -> None:
+    assert 0 < len(build_depmap(tables, seed=3, max_episodes=num).episodes) <= num

@@ -96,6 +96,8 @@ def test_same_table_in_other_file_types(tmp_path: Path, csv: Path) -> None:
             ",A (1)\nACH-000001,0.5\nACH-000002,low\n",
             "row 'ACH-000002', column 'A .1.' holds 'low'",
         ),
+        (",A (1)\nACH-000001,0.5\nACH-000002,dependency\n", "holds 'dependency', which is not a"),
+        (",A (1)\nACH-000001,0.5\nACH-000002,missing\n", "holds 'missing', which is not a number"),
         (",A (1)\nACH-000001,inf\n", "holds inf; expected a finite number"),
         (
             ",A (1)\nACH-000001,0.5\nACH-000002,-99\n",

@@ -53,7 +53,7 @@ def build_depmap(
         raise DataError(f"--max-episodes {max_episodes}: at least 2 are needed (one of each label)")
     screen = load(tables, lambda stage: progress(stage, 0, 0))
     builder = _Builder(screen, seed)
-    wanted = {split: 2 * int(max_episodes * share / 2 + 1e-9) for split, share in SHARES.items()}
+    wanted = _wanted(max_episodes)
     candidates = builder.candidates(wanted, progress)
     short: dict[str, int] = {}
     chosen: list[tuple[str, Candidate]] = []
@@ -71,6 +71,14 @@ def build_depmap(
         for name, num in item.pool.short.items():
             short[name] = short.get(name, 0) + num
     return builder.written(chosen, tables, short, progress)
+
+
+def _wanted(max_episodes: int) -> dict[str, int]:
+    """Return how many episodes each split is to get: pairs of labels, what is left to training."""
+    pairs = max_episodes // 2
+    wanted = {split: 2 * int(pairs * share + 1e-9) for split, share in SHARES.items()}
+    wanted["train"] += 2 * pairs - sum(wanted.values())
+    return wanted
 
 
 class _Builder:
