@@ -105,6 +105,8 @@ def simulate(
         study.check_same(run, out)
     else:
         with held(out.with_name(out.name + ".lock")):
+            if out.exists():
+                raise DataError(f"{out} was finished by another process; show it with --resume")
             run = _run(study, partial, resume, notes)
             partial.replace(out)
     if plot is not None:
