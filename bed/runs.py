@@ -43,7 +43,7 @@ _ATTRIBUTES = {"fingerprint", "done"}
 def save_run(run: xr.Dataset, path: Path) -> None:
     """Write a run as netCDF, whole or not at all."""
     encoding = {
-        name: {"zlib": True, "complevel": 1}
+        name: {"zlib": True, "complevel": 1, "fletcher32": True}
         for name, variable in run.data_vars.items()
         if variable.dtype.kind in "fi"
     }
