@@ -138,7 +138,7 @@ def simulate(
 
     Args:
         study: what to run.
-        checkpoint: where to keep the unfinished run; removed by whoever saves the finished one.
+        checkpoint: where to keep the run as it goes, and at last the finished one.
         resume: continue from the checkpoint where there is one.
         on_progress: called with policy-steps done and in all.
 
