@@ -3,6 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 CODE := bed tests benchmarks
+BENCH ?= estimators
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -23,8 +24,8 @@ check: $(VENV)/.dev ## Lint, check the format and the types
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy $(CODE)
 
-bench: $(VENV)/.core ## Compare the estimators with exact enumeration (options in ARGS)
-	$(BIN)/python benchmarks/estimators.py $(ARGS)
+bench: $(VENV)/.core ## Run benchmarks/$(BENCH).py: estimators, sequences, simulate or depmap (options in ARGS)
+	$(BIN)/python benchmarks/$(BENCH).py $(ARGS)
 
 clean: ## Remove the environment, the caches and the builds
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

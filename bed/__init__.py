@@ -5,7 +5,16 @@ estimators, policies. Stand-ins for language models live in `bed.belief` and `be
 """
 
 from bed.errors import BedError, DataError, ImpossibleEvidenceError, NothingScoredError
-from bed.estimators import Estimator, ExactEIG, FactoredEIG, NestedMonteCarloEIG, factored_eig
+from bed.estimators import (
+    Estimator,
+    ExactEIG,
+    FactoredEIG,
+    NestedMonteCarloEIG,
+    ScreenedEIG,
+    factored_eig,
+    fit_slope,
+    measured_slope,
+)
 from bed.evidence import (
     Episode,
     Evidence,
@@ -69,6 +78,7 @@ __all__ = [
     "Policy",
     "RandomPolicy",
     "RelevancePolicy",
+    "ScreenedEIG",
     "Stub",
     "UncertaintyPolicy",
     "World",
@@ -76,9 +86,11 @@ __all__ = [
     "choose_one",
     "entropy_bits",
     "factored_eig",
+    "fit_slope",
     "from_json",
     "information_gain_bits",
     "kl_bits",
+    "measured_slope",
     "to_json",
     "weight_of_evidence_db",
 ]

@@ -9,7 +9,7 @@ from bed.belief.exact import ExactBelief
 from bed.episodes.files import read_episodes
 from bed.episodes.synthetic import sample_world_episodes
 from bed.errors import DataError
-from bed.estimators import Estimator, ExactEIG, FactoredEIG, NestedMonteCarloEIG
+from bed.estimators import Estimator, ExactEIG, FactoredEIG, NestedMonteCarloEIG, ScreenedEIG
 from bed.estimators.base_rates import BaseRates
 from bed.evidence import Episode
 from bed.policies import (
@@ -62,7 +62,8 @@ _BUILDERS: dict[str, Callable[[Models], Policy]] = {
     "eig-simulate": _informed(
         lambda m: FactoredEIG.paper(m.belief, m.simulator, base_rates=m.base_rates)
     ),
-    "eig": _informed(lambda m: FactoredEIG(m.belief, m.simulator, base_rates=m.base_rates)),
+    "eig-levels": _informed(lambda m: FactoredEIG(m.belief, m.simulator, base_rates=m.base_rates)),
+    "eig": _informed(lambda m: ScreenedEIG(m.belief, m.simulator, base_rates=m.base_rates)),
     "exact": _informed(lambda m: ExactEIG(m.worlds)),
     "hindsight": lambda m: HindsightPolicy(m.belief, m.episodes),
 }

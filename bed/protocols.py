@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bed.errors import DataError
 from bed.evidence import Evidence, Experiment, Hypothesis, Outcome
+from bed.seeds import uniform
 
 __all__ = [
     "BeliefModel",
@@ -27,6 +28,7 @@ __all__ = [
     "OutcomeSimulator",
     "Outcomes",
     "Policy",
+    "ranks_outcomes",
 ]
 
 
@@ -46,10 +48,13 @@ class Beliefs:
     Attributes:
         probabilities: shape (num_queries,), in [0, 1]; NaN where the query failed.
         reasons: why each failed query failed; None where it did not.
+        noise: standard error of each answer's log odds (nats), shape (num_queries,), from a model
+            that asked more than once; None from one that cannot say.
     """
 
     probabilities: NDArray[np.float64]
     reasons: tuple[str | None, ...] = ()
+    noise: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         values = np.asarray(self.probabilities, dtype=np.float64)
@@ -67,6 +72,14 @@ class Beliefs:
             )
         object.__setattr__(self, "probabilities", np.where(failed, np.nan, values))
         object.__setattr__(self, "reasons", reasons)
+        if self.noise is not None:
+            noise = np.asarray(self.noise, dtype=np.float64)
+            if noise.shape != values.shape:
+                raise DataError(f"noise of shape {noise.shape} for beliefs of shape {values.shape}")
+            if (bad := ~failed & (noise < 0)).any():
+                place = int(np.flatnonzero(bad)[0])
+                raise DataError(f"noise {place} is {noise[place]!r}; a standard error is 0 or more")
+            object.__setattr__(self, "noise", np.where(failed, np.nan, noise))
 
 
 @runtime_checkable
@@ -95,12 +108,25 @@ class OutcomeRequest:
             two shows as a coherence gap.
         evidence: what is known, I.
         seed: equal requests with equal seeds get equal outcomes.
+        level: where the outcome shall lie among those of the branch, from 0, the least supportive
+            of h', to 1, the most; 0.5 is the median. None leaves it to the seed. Only simulators
+            that rank their outcomes can honour it (see `ranks_outcomes`).
     """
 
     experiment: Experiment
     supportive: bool
     evidence: Evidence = ()
     seed: int = 0
+    level: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.level is not None and not 0 < self.level < 1:
+            raise DataError(f"level {self.level!r} of {self.experiment.id!r} is outside (0, 1)")
+
+    @property
+    def position(self) -> float:
+        """Where in (0, 1) an inverse-CDF draw falls: the level, or the seed's uniform number."""
+        return uniform(self.seed) if self.level is None else self.level
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +152,20 @@ class Outcomes:
 class OutcomeSimulator(Protocol):
     """Draws y ~ p(y | x, theta', I).
 
-    Equal requests get equal outcomes. A simulator that draws through an inverse CDF says that
-    equal seeds give coupled outcomes over candidates and branches.
+    Equal requests get equal outcomes. A simulator that draws through an inverse CDF, over outcomes
+    ranked by how much they support h', takes `OutcomeRequest.position` and says so by an attribute
+    `ranks_outcomes = True`: equal seeds then give coupled outcomes over candidates and branches,
+    and estimators may ask for an outcome at a chosen level.
     """
 
     def sample(self, requests: Sequence[OutcomeRequest]) -> Outcomes:
         """Draw one outcome for every request."""
         ...
+
+
+def ranks_outcomes(simulator: OutcomeSimulator) -> bool:
+    """Return whether a simulator promises to honour `OutcomeRequest.level`."""
+    return getattr(simulator, "ranks_outcomes", False) is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +208,14 @@ class Calls:
     belief_sent: int = 0
     simulator_sent: int = 0
 
+    def __add__(self, other: "Calls") -> "Calls":
+        return Calls(
+            self.belief + other.belief,
+            self.simulator + other.simulator,
+            self.belief_sent + other.belief_sent,
+            self.simulator_sent + other.simulator_sent,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -185,6 +226,10 @@ class Choice:
         worth: shape (num_candidates,), what the policy ranks by; NaN where not scored.
         reason: why this one, or why none.
         tied: indices that share the best worth; the lowest of them is chosen.
+        within_noise: indices that cannot be told from the best: their worth falls short of it by
+            less than the standard error of the difference, or equals it. The highest is still
+            chosen.
+        doubts: why the worths are not to be trusted, and what mends it; empty where they are.
         eig: bits, shape (num_candidates,); None for a policy that promises no information.
         coherence_gap: shape (num_candidates,); None where the policy has none.
         raw_coherence_gap: the same before branch weights were moved to base rates.
@@ -196,6 +241,8 @@ class Choice:
     worth: NDArray[np.float64]
     reason: str
     tied: tuple[int, ...] = ()
+    within_noise: tuple[int, ...] = ()
+    doubts: tuple[str, ...] = ()
     eig: NDArray[np.float64] | None = None
     coherence_gap: NDArray[np.float64] | None = None
     raw_coherence_gap: NDArray[np.float64] | None = None

@@ -138,7 +138,9 @@ def report(run: xr.Dataset, num_draws: int = NUM_DRAWS) -> dict[str, Any]:
     Every figure with an interval is `{mean, lo, hi}`; null stands for what is undefined, such as
     a belief that was never reached. The coherence gaps are mean absolute values at the first
     step, `raw_` before branch weights were moved to their base rates. `failed` counts candidates
-    that were not scored, `steps_without_choice` steps at which nothing could be chosen.
+    that were not scored, `steps_without_choice` steps at which nothing could be chosen, `doubted`
+    choices whose scores were not to be trusted and `not_told_apart` those with more than one
+    candidate within the noise of the best.
     """
     study = json.loads(run.attrs["fingerprint"])
     main, *others = run["tracker"].values.tolist()
@@ -216,6 +218,9 @@ def _policy_counts(run: xr.Dataset, p: int) -> dict[str, Any]:
     return {
         **{name: int(run[name].values[p].sum()) for name in calls},
         "failed": int(run["failed"].values[p].sum()),
+        "doubted": int((run["doubted"].values[p] > 0).sum()),
+        "not_told_apart": int((run["within_noise"].values[p] > 1).sum()),
+        "choices": int((~unfinished).sum()),
         "steps_without_choice": int(unfinished.sum()),
     }
 

@@ -14,7 +14,7 @@ from bed.errors import DataError
 
 __all__ = ["SCHEMA", "load_run", "save_run"]
 
-SCHEMA = "bed-run/1"
+SCHEMA = "bed-run/2"
 _VARIABLES = {
     "belief",
     "reason",

@@ -31,6 +31,8 @@ __all__ = ["Study", "simulate"]
 _PER_CHOICE = {
     "chosen": (np.int16, -1, "pool index of the experiment run; -1 where none was"),
     "num_tied": (np.int16, 0, "candidates that shared the best worth"),
+    "within_noise": (np.int16, 0, "candidates that cannot be told from the best, itself included"),
+    "doubted": (np.int16, 0, "doubts about the scores"),
     "promised": (np.float64, np.nan, "bits promised: EIG of the chosen candidate"),
     "failed": (np.int16, 0, "candidates that could not be scored"),
     "belief_calls": (np.int32, 0, "belief queries asked"),
@@ -317,6 +319,8 @@ def _record(
         if choice.eig is not None:
             arrays["promised"][at] = choice.eig[choice.index]
     arrays["num_tied"][at] = len(choice.tied)
+    arrays["within_noise"][at] = len(choice.within_noise)
+    arrays["doubted"][at] = len(choice.doubts)
     arrays["failed"][at] = len(choice.failures)
     if choice.failures or choice.index is None:
         arrays["reason"][at] = choice.failures[0] if choice.failures else choice.reason

@@ -285,6 +285,21 @@ class World:
         gains = information_gain_bits(beliefs[:-1], beliefs[1:]) if num_steps else np.zeros(0)
         return GreedyPath([k for k, _ in observed], beliefs, gains.tolist())
 
+    def by_support(self, candidate: int) -> NDArray[np.int64]:
+        """Return a candidate's outcomes, the least supportive of theta' = 1 first.
+
+        The order is that of P(y | theta'=1) / P(y | theta'=0) before any evidence; outcomes that
+        are equal in it keep their order.
+        """
+        self._check_candidate(candidate)
+        return self._support_orders[candidate]
+
+    @cached_property
+    def _support_orders(self) -> tuple[NDArray[np.int64], ...]:
+        return tuple(
+            np.argsort(self._log_ratio(k), kind="stable") for k in range(self.num_candidates)
+        )
+
     def target(self) -> Hypothesis:
         """Return the hypothesis that theta = 1."""
         return Hypothesis(f"theta is 1 in {self.name}", "world", Fields(world=self.name))
@@ -297,9 +312,6 @@ class World:
             "world",
             Fields(world=self.name, candidate=candidate),
         )
-        given = [self._ignorant(candidate, branch) for branch in (0, 1)]
-        tiny = np.finfo(float).tiny
-        ratio = np.log(np.maximum(given[1], tiny)) - np.log(np.maximum(given[0], tiny))
         return Experiment(
             f"x{candidate}",
             local,
@@ -307,7 +319,7 @@ class World:
                 index=candidate,
                 tier=self.tiers[candidate],
                 kind=self.kinds[candidate],
-                log_ratio=ratio.round(9).tolist(),
+                log_ratio=self._log_ratio(candidate).tolist(),
             ),
         )
 
@@ -359,6 +371,13 @@ class World:
     def _with_local(self, weights: Array, candidate: int) -> tuple[Array, Array]:
         local = self.local[candidate]
         return weights * (1.0 - local), weights * local
+
+    def _log_ratio(self, candidate: int) -> Array:
+        """Return log P(y | theta'=1) / P(y | theta'=0) before any evidence, rounded."""
+        unlikely, likely = (self._ignorant(candidate, branch) for branch in (0, 1))
+        tiny = np.finfo(float).tiny
+        ratio = np.log(np.maximum(likely, tiny)) - np.log(np.maximum(unlikely, tiny))
+        return np.asarray(ratio.round(9))
 
     def _ignorant(self, candidate: int, branch: int) -> Array:
         """Return P(y | theta'), which knows no evidence; uniform where the branch is impossible."""

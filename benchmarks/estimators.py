@@ -1,92 +1,486 @@
-"""Estimators of expected information gain against exact enumeration, at few model calls.
+"""Estimators of expected information gain against worlds in which the exact answer is known.
 
-Prints, for each synthetic world, how well each estimator ranks 16 candidates (before any evidence
-and after four results) at the paper's budget of 3 belief and 2 simulator calls a candidate.
+Prints one table a world: how far each estimator is from the exact EIG of 16 candidates (RMSE), how
+well it ranks them (Spearman), how often it picks the best and what it loses where it does not, with
+standard errors over problems. All but the rows that say so make the paper's calls: 3 to the belief
+and 2 to the simulator a candidate. `docs/estimators.md` draws the conclusions.
 
-    python benchmarks/estimators.py [--episodes 200] [--seed 0]
+    python benchmarks/estimators.py [--problems 1000] [--seed 0] [--figure docs/estimators.svg]
 """
 
 import argparse
-import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
-from scipy.stats import ConstantInputWarning, spearmanr
+from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
 
-from bed import DesignProblem, Estimator, ExactEIG, FactoredEIG, NestedMonteCarloEIG
-from bed.belief import ExactBelief
-from bed.episodes.synthetic import NAMES, WorldEpisodes, sample_world_episodes
-from bed.seeds import derive_seed
+from bed.belief import ExactBelief, Repeated
+from bed.episodes.synthetic import sample_world_episodes
+from bed.estimators import (
+    Estimator,
+    ExactEIG,
+    FactoredEIG,
+    NestedMonteCarloEIG,
+    ScreenedEIG,
+    measured_slope,
+)
+from bed.evidence import Fields, Outcome, Stub
+from bed.information import log_odds, probability
+from bed.policies import InformationPolicy
+from bed.protocols import BeliefModel, BeliefQuery, Beliefs, DesignProblem, OutcomeSimulator
+from bed.seeds import derive_seed, generator, uniform
 from bed.simulators import ExactSimulator
+from bed.worlds import World
 
-REVEALED = (0, 4)
+Array = NDArray[np.float64]
+Build = Callable[["Setting"], Estimator]
 
-
-def estimators(drawn: WorldEpisodes) -> dict[str, Estimator]:
-    """The contenders: the paper's, nested Monte Carlo, and the options one at a time."""
-    models = ExactBelief(drawn.worlds), ExactSimulator(drawn.worlds)
-    return {
-        "nested Monte Carlo": NestedMonteCarloEIG(*models),
-        "paper": FactoredEIG.paper(*models),
-        "paper, 8 draws a branch": FactoredEIG.paper(*models, num_samples=8),
-        "entropy, common draws": FactoredEIG(*models, form="entropy", coupling="candidates"),
-        "KL, independent draws": FactoredEIG(*models, coupling="independent"),
-        "KL, common draws": FactoredEIG(*models, coupling="candidates"),
-        "KL, branches too (default)": FactoredEIG(*models),
-        "KL, renormalised": FactoredEIG(*models, renormalise=True),
-    }
+RESOLVED_CASES = 100
+BATCHES = 10
 
 
-def problems(drawn: WorldEpisodes, seed: int) -> list[DesignProblem]:
-    """Each episode before any evidence, and after its first results."""
-    return [
+@dataclass(frozen=True)
+class Setting:
+    """What an estimator is given: models, and the slope of the belief where it was measured."""
+
+    belief: BeliefModel
+    simulator: OutcomeSimulator
+    known_slope: float = 1.0
+    fitted_slope: float = 1.0
+
+    @property
+    def models(self) -> tuple[BeliefModel, OutcomeSimulator]:
+        """Belief and simulator."""
+        return self.belief, self.simulator
+
+
+@dataclass(frozen=True)
+class Study:
+    """Problems of one kind, each batch with the exact EIG of its candidates.
+
+    Attributes:
+        title: of its table.
+        rows: label -> estimator.
+        batches: setting, problems and exact EIGs; a batch has a measured slope of its own.
+    """
+
+    title: str
+    rows: dict[str, Build]
+    batches: Sequence[tuple[Setting, list[DesignProblem], list[Array]]]
+
+
+@dataclass(frozen=True)
+class FaultyBelief:
+    """An exact belief with three faults, for questions without evidence or with one result.
+
+    Attributes:
+        belief: the exact one.
+        reaction: the log-odds update is this many times the exact one.
+        noise: standard deviation of every answer's log odds, nats.
+        bias: added to the log odds of every posterior of theta, nats.
+    """
+
+    belief: ExactBelief
+    reaction: float = 2.5
+    noise: float = 0.5
+    bias: float = 0.5
+
+    def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
+        """Answer every query; equal ones alike."""
+        before = [BeliefQuery(query.hypothesis) for query in queries]
+        prior = log_odds(self.belief.probabilities(before).probabilities)
+        after = log_odds(self.belief.probabilities(queries).probabilities)
+        shown = np.array([len(query.evidence) for query in queries])
+        drawn = ndtri([uniform(derive_seed(query.seed, *_names(query))) for query in queries])
+        update = self.reaction * (after - prior) + self.bias * (shown > 0)
+        return Beliefs(probability(prior + update + self.noise * drawn))
+
+
+def _names(query: BeliefQuery) -> list[str]:
+    shown = [f"{stub.experiment.id}={stub.outcome.fields['y']}" for stub in query.evidence]
+    return [query.hypothesis.text, *shown]
+
+
+def _factored(**options: Any) -> Build:
+    return lambda s: FactoredEIG(*s.models, **options)
+
+
+def _sloped(**options: Any) -> Build:
+    return lambda s: FactoredEIG(*s.models, slope=s.fitted_slope, **options)
+
+
+PAPER: Build = lambda s: FactoredEIG.paper(*s.models)  # noqa: E731
+SCREENED: Build = lambda s: ScreenedEIG(*s.models)  # noqa: E731
+
+COHERENT: dict[str, Build] = {
+    "nested Monte Carlo": lambda s: NestedMonteCarloEIG(*s.models),
+    "paper": PAPER,
+    "paper, 8 draws (17+16 calls)": lambda s: FactoredEIG.paper(*s.models, num_samples=8),
+    "KL, independent draws": _factored(form="kl", coupling="independent"),
+    "JS, independent draws": _factored(form="js", coupling="independent"),
+    "KL, common draws": _factored(form="kl", coupling="candidates"),
+    "KL, branches too": _factored(form="kl", coupling="branches"),
+    "KL, branches, renormalised": _factored(form="kl", coupling="branches", renormalise=True),
+    "JS, branches too": _factored(form="js", coupling="branches"),
+    "entropy, medians": _factored(form="entropy", outward=0.5),
+    "KL, medians": _factored(form="kl", outward=0.5),
+    "KL, levels .60/.40": _factored(form="kl", outward=0.60),
+    "KL, levels .65/.35": _factored(form="kl"),
+    "KL, levels .70/.30": _factored(form="kl", outward=0.70),
+    "JS, levels .65/.35": _factored(),
+    "screened": SCREENED,
+    "JS, 4 strata (9+8 calls)": _factored(num_samples=4),
+}
+
+FAULTY: dict[str, Build] = {
+    "paper": PAPER,
+    "KL, independent draws": _factored(form="kl", coupling="independent"),
+    "KL, branches, renormalised": _factored(form="kl", coupling="branches", renormalise=True),
+    "KL, levels": _factored(form="kl"),
+    "JS, levels": _factored(),
+    "screened": SCREENED,
+    "known slope, renormalised medians": lambda s: FactoredEIG(
+        *s.models, form="kl", outward=0.5, slope=s.known_slope, renormalise=True
+    ),
+    "fitted slope, renormalised medians": _sloped(form="kl", outward=0.5, renormalise=True),
+    "fitted slope, KL, independent": _sloped(form="kl", coupling="independent"),
+    "fitted slope, JS, independent": _sloped(form="js", coupling="independent"),
+    "fitted slope, KL, branches": _sloped(form="kl", coupling="branches"),
+    "fitted slope, KL, levels": _sloped(form="kl"),
+    "fitted slope, JS, levels": _sloped(),
+    "fitted slope, screened": lambda s: ScreenedEIG(*s.models, slope=s.fitted_slope),
+    "the same, 4 repeats (12+2 calls)": lambda s: ScreenedEIG(
+        Repeated(s.belief, 4), s.simulator, slope=s.fitted_slope
+    ),
+}
+
+
+def _ignorant(build: Build) -> Build:
+    """Let the simulator ignore the evidence."""
+
+    def built(setting: Setting) -> Estimator:
+        assert isinstance(setting.simulator, ExactSimulator)
+        blind = ExactSimulator(setting.simulator.worlds, knows_evidence=False)
+        return build(Setting(setting.belief, blind))
+
+    return built
+
+
+DIRECT: dict[str, Build] = {
+    label + ending: change(COHERENT[label])
+    for label in ("paper", "KL, levels .65/.35", "JS, levels .65/.35", "screened")
+    for ending, change in (("", lambda build: build), (", ignorant", _ignorant))
+}
+
+
+def world_study(name: str, title: str, count: int, seed: int, revealed: Sequence[int]) -> Study:
+    """Episodes of a calibrated world, after each of some numbers of results."""
+    drawn = sample_world_episodes(name, count // len(revealed), seed)
+    problems = [
         DesignProblem(
             episode.target,
-            episode.pool[:revealed],
-            tuple(stub.experiment for stub in episode.pool[revealed:]),
-            derive_seed(seed, episode.id, revealed),
+            episode.pool[:shown],
+            tuple(stub.experiment for stub in episode.pool[shown:]),
+            derive_seed(seed, episode.id, shown),
             episode.id,
         )
         for episode in drawn.episodes
-        for revealed in REVEALED
+        for shown in revealed
     ]
+    setting = Setting(ExactBelief(drawn.worlds), ExactSimulator(drawn.worlds))
+    return Study(title, COHERENT, [(setting, problems, exact(drawn.worlds, problems))])
 
 
-def figures(exact: list[np.ndarray], estimate: list[np.ndarray]) -> list[float]:
-    """RMSE (bits), mean rank correlation, share of best choices, mean regret (bits)."""
-    pairs = list(zip(exact, estimate, strict=True))
-    best = [int(e.argmax()) for e in estimate]
-    return [
-        float(np.sqrt(np.mean(np.concatenate([(a - e) ** 2 for a, e in pairs])))),
-        float(np.nanmean([spearmanr(a, e).statistic for a, e in pairs])),
-        float(np.mean([a.argmax() == b for a, b in zip(exact, best, strict=True)])),
-        float(np.mean([a.max() - a[b] for a, b in zip(exact, best, strict=True)])),
-    ]
+def faulty_study(
+    name: str,
+    title: str,
+    count: int,
+    seed: int,
+    faults: Mapping[str, float],
+    rows: dict[str, Build],
+) -> Study:
+    """Beliefs with faults, in batches whose slope was fitted from resolved cases of their own."""
+    batches = []
+    for i in range(BATCHES):
+        of_batch = derive_seed(seed, "batch", i)
+        drawn = sample_world_episodes(name, count // BATCHES, of_batch)
+        resolved = sample_world_episodes(name, RESOLVED_CASES, of_batch, "train")
+        belief = FaultyBelief(ExactBelief(drawn.worlds), **faults)
+        of_resolved = FaultyBelief(ExactBelief(resolved.worlds), **faults)
+        setting = Setting(
+            belief,
+            ExactSimulator(drawn.worlds),
+            known_slope=1.0 / belief.reaction,
+            fitted_slope=measured_slope(of_resolved, resolved.episodes, seed=of_batch).slope,
+        )
+        problems = [
+            DesignProblem(
+                episode.target,
+                (),
+                tuple(stub.experiment for stub in episode.pool),
+                derive_seed(of_batch, episode.id),
+                episode.id,
+            )
+            for episode in drawn.episodes
+        ]
+        batches.append((setting, problems, exact(drawn.worlds, problems)))
+    return Study(title, rows, batches)
+
+
+def direct_study(count: int, seed: int) -> Study:
+    """Worlds in which theta moves the read-out directly, after a result that made it improbable."""
+    worlds, problems = {}, []
+    for i in range(count):
+        world = _direct_world(f"direct-{i}", generator(seed, "direct", i))
+        worlds[world.name] = world
+        *candidates, anchor = world.experiments()
+        known = (Stub(anchor, Outcome(Fields(y=1))),)
+        problem_seed = derive_seed(seed, world.name)
+        problems.append(
+            DesignProblem(world.target(), known, tuple(candidates), problem_seed, world.name)
+        )
+    setting = Setting(ExactBelief(worlds), ExactSimulator(worlds))
+    title = "theta moves the read-out directly, prior .05"
+    return Study(title, DIRECT, [(setting, problems, exact(worlds, problems))])
+
+
+def _direct_world(name: str, rng: np.random.Generator) -> World:
+    """Gaussian read-outs of theta' that theta itself shifts by U(0, 2), and an anchor for theta."""
+    size, edges = 16, np.arange(-3.95, 9.0, 0.1)
+    rho, p0 = rng.beta(1.0, 2.0, size), rng.uniform(0.15, 0.6, size)
+    mu, shift = rng.uniform(0.5, 3.0, size), rng.uniform(0.0, 2.0, size)
+    local = np.stack([p0 * (1.0 - rho), p0 + (1.0 - p0) * rho], axis=1)
+    theta, branch = np.array([0.0, 1.0])[:, None, None], np.array([0.0, 1.0])[:, None]
+    outcome = []
+    for k in range(size):
+        below = ndtr(edges - shift[k] * theta - mu[k] * branch)
+        ends = np.zeros((2, 2, 1)), np.ones((2, 2, 1))
+        outcome.append(np.diff(np.concatenate([ends[0], below, ends[1]], axis=2), axis=2))
+    anchor = np.repeat(np.array([[0.05, 0.95], [0.95, 0.05]])[:, None], 2, axis=1)
+    return World(
+        prior=np.array([0.5, 0.5]),
+        theta=np.array([0, 1]),
+        local=(*local, np.array([0.5, 0.5])),
+        outcome=(*outcome, anchor),
+        name=name,
+    )
+
+
+def exact(worlds: dict[str, World], problems: Sequence[DesignProblem]) -> list[Array]:
+    """The exact EIGs, bits."""
+    return [scores.eig for scores in ExactEIG(worlds).score_batch(problems)]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Means over problems with their standard errors, in the order of `COLUMNS`."""
+
+    mean: Array
+    stderr: Array
+    doubted: float
+
+
+COLUMNS = ("RMSE, bits", "Spearman", "P(best)", "regret, bits")
+FORMATS = (".4f", ".3f", ".3f", ".4f")
+
+
+def figures(study: Study, build: Build) -> Figures:
+    """Score every problem of a study with one estimator."""
+    rows, doubted = [], []
+    for setting, problems, truths in study.batches:
+        for truth, scores in zip(truths, build(setting).score_batch(problems), strict=True):
+            best = int(np.nanargmax(scores.eig))
+            error = np.mean((scores.eig - truth) ** 2)
+            is_best, regret = truth[best] == truth.max(), truth.max() - truth[best]
+            rows.append([error, _rank_correlation(truth, scores.eig), is_best, regret])
+            doubted.append(bool(scores.doubts))
+    table = np.array(rows, dtype=np.float64)
+    mean, stderr = np.nanmean(table, axis=0), np.nanstd(table, axis=0) / np.sqrt(len(table))
+    mean[0] = np.sqrt(mean[0])
+    stderr[0] /= 2.0 * mean[0]
+    return Figures(mean, stderr, float(np.mean(doubted)))
+
+
+def _rank_correlation(truth: Array, estimate: Array) -> float:
+    """Return Spearman's correlation; 0 where the estimate does not tell candidates apart."""
+    ranks = rankdata(truth), rankdata(estimate)
+    if min(np.ptp(ranks[0]), np.ptp(ranks[1])) == 0:
+        return 0.0
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def show(console: Console, study: Study, found: dict[str, Figures]) -> None:
+    """Print the table of a study."""
+    count = sum(len(problems) for _, problems, _ in study.batches)
+    table = _table(f"{study.title} ({count} problems)", ("estimator", *COLUMNS, "doubted"))
+    for label, of_row in found.items():
+        cells = [
+            f"{mean:{form}} ± {stderr:{form}}"
+            for mean, stderr, form in zip(of_row.mean, of_row.stderr, FORMATS, strict=True)
+        ]
+        table.add_row(label, *cells, f"{100 * of_row.doubted:.0f}%")
+    console.print(table)
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
+    return table
+
+
+def guard_table(console: Console, count: int, seed: int) -> None:
+    """Print how often scores are doubted where one fault is present, and where none is."""
+    rows = {label: COHERENT[label] for label in GUARDED}
+    table = _table(f"share of problems doubted ({count} a cell)", ("belief", *GUARDED))
+    for label, faults in FAULTS.items():
+        study = faulty_study("gaussian", label, count, seed, faults, rows)
+        cells = [f"{100 * figures(study, build).doubted:.0f}%" for build in rows.values()]
+        table.add_row(label, *cells)
+    console.print(table)
+
+
+def tie_table(console: Console, count: int, seed: int) -> None:
+    """Print what the ties within the noise are worth, where a belief is asked four times."""
+    title = f"ties within the noise: JS, levels, 4 repeats ({count} problems a row)"
+    columns = ("noise of a call", "tied with the best", "P(best tied)", "P(best chosen)", "doubted")
+    table = _table(title, columns)
+    for noise in (0.05, 0.2, 0.5):
+        study = faulty_study("gaussian", "", count, seed, NO_FAULT | {"noise": noise}, {})
+        found = []
+        for setting, problems, truths in study.batches:
+            estimator = FactoredEIG(Repeated(setting.belief, 4), setting.simulator)
+            choices = InformationPolicy(estimator).choose(problems)
+            for truth, choice in zip(truths, choices, strict=True):
+                best, tied = int(truth.argmax()), choice.within_noise
+                found.append([len(tied), best in tied, choice.index == best, bool(choice.doubts)])
+        size, covered, chosen, doubted = np.mean(np.array(found, dtype=float), axis=0)
+        table.add_row(
+            f"{noise} nats",
+            f"{size:.1f}",
+            f"{covered:.2f}",
+            f"{chosen:.2f}",
+            f"{100 * doubted:.0f}%",
+        )
+    console.print(table)
+
+
+GUARDED = (
+    "paper",
+    "KL, independent draws",
+    "KL, branches too",
+    "KL, levels .65/.35",
+    "JS, levels .65/.35",
+    "screened",
+)
+NO_FAULT = {"reaction": 1.0, "noise": 0.0, "bias": 0.0}
+FAULTS: dict[str, dict[str, float]] = {
+    "no fault": NO_FAULT,
+    "bias .25 nats": NO_FAULT | {"bias": 0.25},
+    "bias .5 nats": NO_FAULT | {"bias": 0.5},
+    "bias 1.5 nats": NO_FAULT | {"bias": 1.5},
+    "noise .2 nats": NO_FAULT | {"noise": 0.2},
+    "noise .5 nats": NO_FAULT | {"noise": 0.5},
+    "overreaction 2.5": NO_FAULT | {"reaction": 2.5},
+    "all three": {},
+}
+
+
+def draw(path: Path, tables: dict[str, dict[str, Figures]]) -> None:
+    """Draw how often each estimator picks the best candidate, one panel a world."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(
+        1, len(tables), figsize=(4.6 * len(tables), 5.2), layout="constrained"
+    )
+    for ax, (title, found) in zip(axes, tables.items(), strict=True):
+        labels, place = list(found), np.arange(len(found))
+        mean, stderr = (
+            np.array([getattr(f, k)[2] for f in found.values()]) for k in ("mean", "stderr")
+        )
+        ax.errorbar(mean, place, xerr=1.96 * stderr, fmt="o", markersize=4, color="#1f4e79")
+        ax.axvline(mean[labels.index("paper")], color="#b0b0b0", linewidth=1, zorder=0)
+        ax.set_yticks(place, labels, fontsize=8)
+        ax.invert_yaxis()
+        ax.set_title(title, fontsize=9, loc="left")
+        ax.set_xlabel("P(best of 16), 95% interval")
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def studies(count: int, seed: int) -> dict[str, Callable[[], Study]]:
+    """Every study by the title of its panel, built when its turn comes."""
+    three = "slope 2.5, noise .5 nats, bias .5 nats"
+    return {
+        "Gaussian outcomes": lambda: world_study(
+            "gaussian", "calibrated beliefs, Gaussian outcomes", count, seed, (0,)
+        ),
+        "six-level outcomes": lambda: world_study(
+            "six-level", "calibrated beliefs, six-level outcomes", count, seed, (0,)
+        ),
+        **{
+            name: lambda name=name: world_study(  # type: ignore[misc]
+                name, f"dependent candidates, {name}, after 0 and 4 results", count, seed, (0, 4)
+            )
+            for name in ("graded", "redundant", "decisive")
+        },
+        "all three faults, Gaussian": lambda: faulty_study(
+            "gaussian", f"faulty beliefs ({three}), Gaussian outcomes", count, seed, {}, FAULTY
+        ),
+        "all three faults, six-level": lambda: faulty_study(
+            "six-level", f"faulty beliefs ({three}), six-level outcomes", count, seed, {}, FAULTY
+        ),
+        "direct": lambda: direct_study(count, seed),
+    }
+
+
+PANELS = (
+    "Gaussian outcomes",
+    "six-level outcomes",
+    "redundant",
+    "all three faults, Gaussian",
+)
 
 
 def main() -> None:
-    """Print one table a world."""
+    """Print one table a world, and draw the figure where asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--episodes", type=int, default=200)
+    parser.add_argument("--problems", type=int, default=1000, help="a world (default 1000)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=list(studies(0, 0)), help="one world alone")
+    parser.add_argument("--figure", type=Path, help="where to draw P(best), as .svg or .png")
     options = parser.parse_args()
-    # an estimate that is equal for all candidates has no rank correlation
-    warnings.simplefilter("ignore", ConstantInputWarning)
-    console = Console()
-    for name in NAMES:
-        drawn = sample_world_episodes(name, options.episodes, options.seed)
-        asked = problems(drawn, options.seed)
-        exact = [scores.eig for scores in ExactEIG(drawn.worlds).score_batch(asked)]
-        table = Table(title=f"{name}, {len(asked)} problems", title_justify="left")
-        for column in ("estimator", "RMSE, bits", "Spearman", "P(best)", "regret, bits"):
-            table.add_column(column, justify="left" if column == "estimator" else "right")
-        for label, estimator in estimators(drawn).items():
-            found = figures(exact, [scores.eig for scores in estimator.score_batch(asked)])
-            forms = (".4f", ".3f", ".3f", ".4f")
-            cells = [format(value, form) for value, form in zip(found, forms, strict=True)]
-            table.add_row(label, *cells)
-        console.print(table)
+    console = Console(width=130)
+    panels = {}
+    for name, build in studies(options.problems, options.seed).items():
+        if options.only not in (None, name):
+            continue
+        study = build()
+        found = {
+            label: figures(study, row)
+            for label, row in track(
+                study.rows.items(), name, console=Console(stderr=True), transient=True
+            )
+        }
+        show(console, study, found)
+        if name in PANELS:
+            panels[name] = found
+    if options.only is None:
+        guard_table(console, max(BATCHES, options.problems // 4), options.seed)
+        tie_table(console, max(BATCHES, options.problems // 4), options.seed)
+    if options.figure is not None:
+        draw(options.figure, panels)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,27 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from bed.belief import AdditiveBelief, fit_additive_belief
+from bed.belief import AdditiveBelief, ExactBelief, fit_additive_belief
+from bed.episodes.synthetic import sample_world_episodes
 from bed.evidence import Episode, Experiment, Fields, Hypothesis, Outcome, Stub
-from bed.protocols import BeliefQuery, Beliefs, OutcomeRequest, Outcomes
-from bed.seeds import generator
-from bed.simulators import ConditionalSimulator, fit_conditional_simulator
+from bed.information import log_odds, probability
+from bed.protocols import (
+    BeliefModel,
+    BeliefQuery,
+    Beliefs,
+    DesignProblem,
+    OutcomeRequest,
+    Outcomes,
+    OutcomeSimulator,
+)
+from bed.seeds import derive_seed, generator, uniform
+from bed.simulators import ConditionalSimulator, ExactSimulator, fit_conditional_simulator
 from bed.worlds import World
 
 TARGET = Hypothesis("the claim")
@@ -182,3 +195,78 @@ def graded_episodes() -> tuple[Episode, ...]:
 @cache
 def conditional_simulator() -> ConditionalSimulator:
     return fit_conditional_simulator(graded_episodes())
+
+
+@dataclass(frozen=True)
+class BentBelief:
+    """Another belief, bent in log odds: updates stretched and shifted, every answer scattered.
+
+    For questions whose evidence grew from none.
+    """
+
+    belief: BeliefModel
+    reaction: float = 1.0
+    bias: float = 0.0
+    jitter: float = 0.0
+
+    def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
+        bare = [BeliefQuery(query.hypothesis) for query in queries]
+        before, after = (
+            log_odds(self.belief.probabilities(asked).probabilities) for asked in (bare, queries)
+        )
+        is_told = np.array([bool(query.evidence) for query in queries])
+        update = self.reaction * (after - before) + self.bias * is_told
+        noise = ndtri([uniform(derive_seed(q.seed, q.hypothesis.text, *_told(q))) for q in queries])
+        return Beliefs(probability(before + update + self.jitter * noise))
+
+
+def _told(query: BeliefQuery) -> list[str]:
+    return [f"{stub.experiment.id}: {stub.outcome}" for stub in query.evidence]
+
+
+@dataclass
+class RankedSimulator:
+    """Another simulator, said to rank its outcomes, that fails where `fails` gives a reason."""
+
+    simulator: OutcomeSimulator
+    fails: Callable[[OutcomeRequest], str | None] = lambda request: None
+    batches: list[list[OutcomeRequest]] = field(default_factory=list)
+
+    ranks_outcomes: ClassVar[bool] = True
+
+    def sample(self, requests: Sequence[OutcomeRequest]) -> Outcomes:
+        self.batches.append(list(requests))
+        answers = self.simulator.sample(requests)
+        reasons = [
+            self.fails(request) or reason
+            for request, reason in zip(requests, answers.reasons, strict=True)
+        ]
+        values = [
+            None if reason else value for value, reason in zip(answers.values, reasons, strict=True)
+        ]
+        return Outcomes(tuple(values), tuple(reasons))
+
+
+@dataclass(frozen=True)
+class ExactProblems:
+    """Problems of exact worlds before any result, with the EIG of each candidate in bits."""
+
+    episodes: tuple[Episode, ...]
+    problems: tuple[DesignProblem, ...]
+    worlds: dict[str, World]
+    eig: NDArray[np.float64]
+
+    @property
+    def models(self) -> tuple[ExactBelief, ExactSimulator]:
+        return ExactBelief(self.worlds), ExactSimulator(self.worlds)
+
+
+@cache
+def exact_problems(name: str, count: int = 100, seed: int = 0) -> ExactProblems:
+    drawn = sample_world_episodes(name, count, seed)
+    problems = [
+        DesignProblem(e.target, (), tuple(s.experiment for s in e.pool), derive_seed(seed, e.id))
+        for e in drawn.episodes
+    ]
+    eig = np.array([drawn.worlds[e.id].exact_eig() for e in drawn.episodes], dtype=np.float64)
+    return ExactProblems(drawn.episodes, tuple(problems), drawn.worlds, eig)

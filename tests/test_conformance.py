@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bed.belief import ExactBelief, PermutationAveraged, Recalibrated
+from bed.belief import ExactBelief, PermutationAveraged, Recalibrated, Repeated
+from bed.domains import reading
 from bed.errors import DataError
-from bed.estimators import ExactEIG, FactoredEIG, NestedMonteCarloEIG
+from bed.estimators import ExactEIG, FactoredEIG, NestedMonteCarloEIG, ScreenedEIG
 from bed.evidence import Episode, Experiment, Fields, Hypothesis, Outcome, Stub
 from bed.policies import (
     HindsightPolicy,
@@ -22,17 +23,21 @@ from bed.protocols import (
     BeliefModel,
     BeliefQuery,
     Beliefs,
+    Calls,
     Choice,
     DesignProblem,
     OutcomeRequest,
     Outcomes,
     OutcomeSimulator,
     Policy,
+    ranks_outcomes,
 )
+from bed.seeds import uniform
 from bed.simulators import ExactSimulator, fit_exemplar_simulator
 from bed.worlds import World
 from tests.factories import (
     TARGET,
+    ScriptedSimulator,
     chronos,
     conditional_simulator,
     dependency,
@@ -131,6 +136,7 @@ def belief_cases() -> dict[str, Case]:
         "exact": (lambda: ExactBelief(WORLDS), *exact),
         "exact, recalibrated": (lambda: Recalibrated(ExactBelief(WORLDS), 0.7, 0.1), *exact),
         "exact, permuted": (lambda: PermutationAveraged(ExactBelief(WORLDS)), *exact),
+        "exact, repeated": (lambda: Repeated(ExactBelief(WORLDS)), *exact),
         "additive": (made_belief, *additive),
         "additive, recalibrated": (lambda: Recalibrated(made_belief(), 0.7), *additive),
         "additive, permuted": (lambda: PermutationAveraged(made_belief()), *additive),
@@ -285,6 +291,22 @@ class TestSimulators:
         assert len(set(simulator.sample(other).values)) > len(of_one)
 
     @each_simulator
+    def test_levels_rank_the_outcomes(self, case: Case) -> None:
+        simulator = case.build()
+        assert ranks_outcomes(simulator)
+        spread = []
+        for request in case.good[::3]:  # each stands there with three seeds
+            asked = [replace(request, level=level) for level in np.linspace(0.01, 0.99, 25)]
+            outcomes = simulator.sample(asked).values
+            scores = [reading(request.experiment, y).score for y in outcomes if y is not None]
+            assert len(scores) == 25
+            assert scores == sorted(scores)
+            spread.append(len(set(scores)))
+            reseeded = [replace(one, seed=request.seed + 9) for one in asked]
+            assert simulator.sample(reseeded).values == outcomes
+        assert min(spread) > 1
+
+    @each_simulator
     def test_nothing_asked_nothing_answered(self, case: Case) -> None:
         assert case.build().sample([]) == Outcomes(())
 
@@ -324,6 +346,7 @@ POLICIES: dict[str, Policy] = {
     ),
     "paper": InformationPolicy(FactoredEIG.paper(BELIEF, SIMULATOR)),
     "nested": InformationPolicy(NestedMonteCarloEIG(BELIEF, SIMULATOR)),
+    "screened": InformationPolicy(ScreenedEIG(BELIEF, SIMULATOR)),
 }
 each_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 
@@ -336,7 +359,7 @@ def same(a: Choice, b: Choice) -> bool:
             return False
         if x is not None and not np.array_equal(x, y, equal_nan=True):
             return False
-    names = ("index", "reason", "tied", "failures", "calls")
+    names = ("index", "reason", "tied", "within_noise", "doubts", "failures", "calls")
     return all(getattr(a, name) == getattr(b, name) for name in names)
 
 
@@ -349,6 +372,7 @@ class TestPolicies:
         for choice, problem in zip(choices, PROBLEMS, strict=True):
             assert choice.worth.shape == (len(problem.candidates),)
             assert choice.index == choice.tied[0]
+            assert set(choice.tied) <= set(choice.within_noise)
             assert choice.worth[choice.index] == pytest.approx(choice.worth.max(), abs=1e-9)
             assert choice.reason
             assert choice.failures == ()
@@ -400,6 +424,18 @@ class TestPolicies:
         (lambda: Beliefs(np.array([np.nan])), "belief 0 is .*nan.*give a failed query a reason"),
         (lambda: Beliefs(np.array([0.5]), (None, "late")), "2 reasons: mismatch"),
         (lambda: Beliefs(np.array([[0.5]])), "shape"),
+        (lambda: Beliefs(np.array([0.5]), noise=np.ones(2)), r"noise of shape \(2,\) for beliefs"),
+        (lambda: Beliefs(np.array([0.5] * 2), noise=np.array([0.1, -1])), "noise 1 is .*-1.0"),
+        (
+            lambda: Beliefs(np.array([0.5] * 3), noise=np.array([np.nan, -1, 0.1])),
+            "noise 1 is .*-1.0.*; a standard error is 0 or more",
+        ),
+        (
+            lambda: OutcomeRequest(plain(0), True, level=0.0),
+            r"level 0.0 of 'x0' is outside \(0, 1\)",
+        ),
+        (lambda: OutcomeRequest(plain(0), True, level=1.0), r"level 1.0 of 'x0' is outside"),
+        (lambda: OutcomeRequest(plain(0), True, level=np.nan), r"level nan of 'x0' is outside"),
         (lambda: Outcomes((None,)), "outcome 0 must have either a value or a reason"),
         (lambda: Outcomes((Outcome(Fields()),), ("why",)), "outcome 0 must have either"),
         (lambda: Outcomes((), ("why",)), "0 outcomes with 1 reasons: length mismatch"),
@@ -414,3 +450,31 @@ def test_a_failed_belief_is_never_a_number() -> None:
     answers = Beliefs(np.array([0.5, 0.7]), (None, "no parse"))
     assert answers.probabilities[0] == 0.5
     assert np.isnan(answers.probabilities[1])
+
+
+def test_noise_is_unknown_where_a_belief_failed() -> None:
+    answers = Beliefs(np.full(4, 0.5), (None, "no parse", None, None), np.array([0, -1, np.nan, 2]))
+    assert answers.noise is not None
+    np.testing.assert_array_equal(answers.noise, [0, np.nan, np.nan, 2])
+    assert Beliefs(np.array([0.5])).noise is None
+
+
+def test_a_level_stands_in_for_the_seeds_uniform_number() -> None:
+    drawn, placed = (
+        OutcomeRequest(plain(0), True, seed=3),
+        OutcomeRequest(plain(0), True, level=0.3),
+    )
+    assert (drawn.position, placed.position) == (uniform(3), 0.3)
+
+
+def test_calls_add_up() -> None:
+    assert Calls(1, 2, 3, 4) + Calls(10, 20, 30, 40) == Calls(11, 22, 33, 44)
+    assert Calls(1, 2, 3, 4) + Calls() == Calls(1, 2, 3, 4)
+
+
+@pytest.mark.parametrize(("said", "ranks"), [(True, True), (1, False), (None, False)], ids=str)
+def test_a_simulator_ranks_only_where_it_says_so(said: object, ranks: bool) -> None:
+    simulator = ScriptedSimulator()
+    assert not ranks_outcomes(simulator)
+    simulator.ranks_outcomes = said  # type: ignore[attr-defined]
+    assert ranks_outcomes(simulator) == ranks

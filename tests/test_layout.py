@@ -22,7 +22,7 @@ LAYERS = (
     {"belief", "simulators"},
     {"estimators"},
     {"policies"},
-    {"campaign", "engine", "episodes", "evaluation", "plots", "report", "runs"}
+    {"assays", "campaign", "engine", "episodes", "evaluation", "plots", "report", "runs"}
     | {"simulation", "standins"},
     {"bed", "cli", "mcp"},
 )
@@ -68,6 +68,7 @@ EXPECTED = {
     "Policy",
     "RandomPolicy",
     "RelevancePolicy",
+    "ScreenedEIG",
     "Stub",
     "UncertaintyPolicy",
     "World",
@@ -75,9 +76,11 @@ EXPECTED = {
     "choose_one",
     "entropy_bits",
     "factored_eig",
+    "fit_slope",
     "from_json",
     "information_gain_bits",
     "kl_bits",
+    "measured_slope",
     "to_json",
     "weight_of_evidence_db",
 }

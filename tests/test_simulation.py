@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bed.belief.exact import ExactBelief
+from bed.belief import ExactBelief, Repeated
 from bed.engine import world_study
 from bed.episodes.synthetic import sample_world_episodes
 from bed.errors import DataError
-from bed.estimators import FactoredEIG, Scores
+from bed.estimators import FactoredEIG, Scores, ScreenedEIG
 from bed.evidence import Episode, Fields, Outcome, Stub
 from bed.policies import InformationPolicy, RandomPolicy
 from bed.protocols import BeliefModel, BeliefQuery, Beliefs, DesignProblem, Policy
+from bed.report import report
 from bed.runs import load_run, save_run
 from bed.simulation import Study, simulate
 from bed.worlds import World
+from tests.factories import BentBelief
 
 NAMES = ("random", "eig", "exact")
 
@@ -100,16 +102,16 @@ def test_broken_off_and_resumed_gives_the_identical_run(
 ) -> None:
     kept = tmp_path / "run.nc.partial"
     calls: list[int] = []
-    choose = FactoredEIG.score_batch
+    choose = ScreenedEIG.score_batch
 
-    def breaks_off(self: FactoredEIG, problems: Sequence[DesignProblem]) -> list[Scores]:
+    def breaks_off(self: ScreenedEIG, problems: Sequence[DesignProblem]) -> list[Scores]:
         calls.append(len(problems))
         if len(calls) == fatal_call:
             raise KeyboardInterrupt
         return choose(self, problems)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FactoredEIG, "score_batch", breaks_off)
+        patch.setattr(ScreenedEIG, "score_batch", breaks_off)
         with pytest.raises(KeyboardInterrupt):
             simulate(study, kept)
     assert load_run(kept).attrs["done"] == 3 * (fatal_call - 1) + 1
@@ -224,7 +226,26 @@ def test_resuming_with_other_settings_of_a_policy_is_refused(study: Study, tmp_p
     policy = study.policies["eig"]
     assert isinstance(policy, InformationPolicy)
     save_run(simulate(with_policies(study, {"eig": policy})), tmp_path / "kept")
-    estimator = dataclasses.replace(policy.estimator, num_samples=2)  # type: ignore[type-var]
+    estimator = dataclasses.replace(policy.estimator, slope=0.5)  # type: ignore[type-var]
     other = with_policies(study, {"eig": InformationPolicy(estimator)})
     with pytest.raises(DataError, match="policies differ"):
         simulate(other, tmp_path / "kept", resume=True)
+
+
+def test_a_run_counts_what_cannot_be_told_from_the_best(study: Study, run: xr.Dataset) -> None:
+    # exact beliefs have no noise, so that ties are all there is
+    assert (run["within_noise"].values == run["num_tied"].values).all()
+    (exact,) = study.trackers.values()
+    simulator = study.policies["eig"].estimator.simulator  # type: ignore[attr-defined]
+    sampled = Repeated(BentBelief(exact, jitter=0.5), 2)
+    policies = {
+        name: InformationPolicy(FactoredEIG(belief, simulator))
+        for name, belief in (("sampled", sampled), ("exact", exact))
+    }
+    noisy = simulate(dataclasses.replace(study, policies=policies, num_steps=3))
+    found = report(noisy, num_draws=10)["policies"]
+    for p, name in enumerate(policies):
+        counts = noisy["within_noise"].values[p]
+        assert (counts >= noisy["num_tied"].values[p]).all()
+        assert found[name]["not_told_apart"] == (counts > 1).sum()
+    assert found["sampled"]["not_told_apart"] > found["exact"]["not_told_apart"]

@@ -313,6 +313,34 @@ def test_experiments_carry_no_truth_about_theta() -> None:
     assert world.observed((shown(world, 0, 1),)) == [(0, 1)]
 
 
+@settings(max_examples=40)
+@given(st.integers(0, 10_000))
+def test_outcomes_are_ranked_by_how_much_they_support_the_local_truth(seed: int) -> None:
+    world = random_world(seed)
+    for k in range(world.num_candidates):
+        order = world.by_support(k)
+        assert sorted(order) == [0, 1, 2]
+        likely, unlikely = (world.branch_outcomes(k, branch) for branch in (True, False))
+        # rounded to 9 digits, so that equal outcomes are equal
+        assert (np.diff(np.log(likely / unlikely)[order]) > -2e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("unlikely", "likely", "order"),
+    [
+        ([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0, 1, 2]),
+        ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], [2, 1, 0]),
+        ([0.3, 0.4, 0.3], [0.3, 0.4, 0.3], [0, 1, 2]),
+        ([0.2, 0.6, 0.2], [0.3, 0.4, 0.3], [1, 0, 2]),
+        ([0.5, 0.0, 0.5], [0.0, 0.5, 0.5], [0, 2, 1]),
+    ],
+    ids=str,
+)
+def test_the_ranking_by_hand(unlikely: list[float], likely: list[float], order: list[int]) -> None:
+    world = World.factored(0.5, [[0.2, 0.8]], [[unlikely, likely]])
+    assert world.by_support(0).tolist() == order
+
+
 @pytest.mark.parametrize(
     ("worth", "expected"),
     [
@@ -378,6 +406,7 @@ def test_malformed_worlds_are_refused(build: Callable[[], World], message: str) 
         (lambda w: w.branch_weight(2), "candidate 2 is outside"),
         (lambda w: w.branch_outcomes(2, True), "candidate 2 is outside"),
         (lambda w: w.experiment(2), "candidate 2 is outside"),
+        (lambda w: w.by_support(2), "candidate 2 is outside"),
     ],
 )
 def test_questions_outside_a_world_are_refused(

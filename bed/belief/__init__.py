@@ -2,13 +2,14 @@
 
 from bed.belief.additive import AdditiveBelief, fit_additive_belief
 from bed.belief.exact import ExactBelief
-from bed.belief.wrappers import PermutationAveraged, Recalibrated, fit_platt
+from bed.belief.wrappers import PermutationAveraged, Recalibrated, Repeated, fit_platt
 
 __all__ = [
     "AdditiveBelief",
     "ExactBelief",
     "PermutationAveraged",
     "Recalibrated",
+    "Repeated",
     "fit_additive_belief",
     "fit_platt",
 ]

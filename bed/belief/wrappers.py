@@ -1,4 +1,4 @@
-"""Wrappers that mend any belief model: Platt recalibration and averaging over orders."""
+"""Wrappers that mend any belief model: Platt recalibration, averages over orders and repeats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from bed.errors import DataError
 from bed.evidence import Evidence
 from bed.information import checked_probabilities, log_odds, probability
 from bed.protocols import BeliefModel, BeliefQuery, Beliefs
-from bed.seeds import generator
+from bed.seeds import derive_seed, generator
 
-__all__ = ["PermutationAveraged", "Recalibrated", "fit_platt"]
+__all__ = ["PermutationAveraged", "Recalibrated", "Repeated", "fit_platt"]
 
 _CLIP = 1e-3
 _INVERSE_PENALTY = 1e6
@@ -44,9 +44,8 @@ class Recalibrated:
         """Answer every query; failed ones stay failed."""
         raw = self.belief.probabilities(queries)
         known = np.where(np.isnan(raw.probabilities), 0.5, raw.probabilities)
-        return Beliefs(
-            probability(self.slope * log_odds(known, _CLIP) + self.intercept), raw.reasons
-        )
+        mended = probability(self.slope * log_odds(known, _CLIP) + self.intercept)
+        return Beliefs(mended, raw.reasons, None if raw.noise is None else self.slope * raw.noise)
 
 
 def fit_platt(p: ArrayLike, label: ArrayLike) -> tuple[float, float]:
@@ -103,13 +102,7 @@ class PermutationAveraged:
             for query in queries
             for order in self._orders(query)
         ]
-        answers = self.belief.probabilities(asked)
-        values = answers.probabilities.reshape(len(queries), self.num_orders).mean(axis=1)
-        rows = range(0, len(asked), self.num_orders)
-        reasons = tuple(
-            next(filter(None, answers.reasons[row : row + self.num_orders]), None) for row in rows
-        )
-        return Beliefs(values, reasons)
+        return _averaged(self.belief, asked, self.num_orders)
 
     def _orders(self, query: BeliefQuery) -> list[Evidence]:
         rng = generator(query.seed, "orders")
@@ -118,3 +111,45 @@ class PermutationAveraged:
             for _ in range(self.num_orders - 1)
         ]
         return [query.evidence, *shuffled]
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A sampled belief asked several times, averaged, with its noise.
+
+    Attributes:
+        belief: a model whose answers depend on the query's seed.
+        num_draws: how often each query is asked, each time with a seed of its own.
+    """
+
+    belief: BeliefModel
+    num_draws: int = 4
+
+    def __post_init__(self) -> None:
+        if self.num_draws < 2:
+            raise DataError(f"num_draws is {self.num_draws}; a spread needs at least two draws")
+
+    def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
+        """Answer every query; it fails where any of its draws failed."""
+        asked = [
+            BeliefQuery(query.hypothesis, query.evidence, derive_seed(query.seed, "repeat", draw))
+            for query in queries
+            for draw in range(self.num_draws)
+        ]
+        return _averaged(self.belief, asked, self.num_draws)
+
+
+def _averaged(belief: BeliefModel, asked: Sequence[BeliefQuery], times: int) -> Beliefs:
+    """Ask, and return the mean of each `times` answers with its standard error in log odds."""
+    answers = belief.probabilities(asked)
+    values = answers.probabilities.reshape(-1, times)
+    mean = values.mean(axis=1)
+    reasons = tuple(
+        next(filter(None, answers.reasons[row : row + times]), None)
+        for row in range(0, len(asked), times)
+    )
+    if times < 2:
+        return Beliefs(mean, reasons, answers.noise)
+    variance = mean * (1.0 - mean)
+    spread = values.std(axis=1, ddof=1) / np.sqrt(times)
+    return Beliefs(mean, reasons, spread / np.where(variance > 0, variance, 1.0))

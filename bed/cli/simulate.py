@@ -35,13 +35,16 @@ def simulate(
     ] = None,
     world: Annotated[
         str | None,
-        typer.Option(help="Exact worlds: graded (default), redundant or decisive."),
+        typer.Option(
+            help="Exact worlds: graded (default), redundant, decisive, gaussian or six-level."
+        ),
     ] = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(
             help="Policy to run; repeat for several, leave out for all: random, relevance, "
-            "uncertainty, eig-nested, eig-exemplar, eig-simulate, eig, exact (worlds), hindsight."
+            "uncertainty, eig-nested, eig-exemplar, eig-simulate, eig-levels, eig, exact (worlds), "
+            "hindsight."
         ),
     ] = None,
     steps: Annotated[

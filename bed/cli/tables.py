@@ -15,7 +15,11 @@ entropy lost: certainty that the tracker gained, right or wrong. log score gaine
 belief in the truth. promised: mean EIG of the experiments chosen. coherence gap: mean size of the
 branches' mean posterior minus the prior, 0 where belief and simulator agree; before base rates:
 with branch weights as asked. to 0.7: experiments until the mean curve crosses 0.7, interpolated.
-Brier: after the last step. sent: identical questions once. Intervals resample the split's units."""
+Brier: after the last step. sent: identical questions once. doubted: choices whose scores were not
+to be trusted, by coherence gap or noise; not told apart: with rivals within the noise of the best.
+Intervals resample the split's units."""
+
+_SHARES = ("doubted", "not_told_apart")
 
 _TRACKERS = {
     "own": "own (the policies' belief)",
@@ -101,10 +105,11 @@ def _differences(comparisons: Sequence[Mapping[str, Any]], title: str) -> Table:
 
 def _cost(policies: Mapping[str, Any], title: str) -> Table:
     columns = ["policy", "belief asked", "sent", "outcomes asked", "sent", "not scored"]
-    table = _table(title, columns)
+    table = _table(title, [*columns, "doubted", "not told apart"])
     for name, row in policies.items():
         names = ("belief_calls", "belief_calls_sent", "simulator_calls", "simulator_calls_sent")
-        table.add_row(name, *(f"{row[key]:,}" for key in (*names, "failed")))
+        shares = (f"{row[key] / max(row['choices'], 1):.1%}" for key in _SHARES)
+        table.add_row(name, *(f"{row[key]:,}" for key in (*names, "failed")), *shares)
     return table
 
 

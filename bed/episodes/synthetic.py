@@ -1,17 +1,20 @@
 """Episodes drawn from exact finite worlds, in which the best choice is known.
 
 Each episode has a world of its own: 16 candidates in four tiers whose links to theta weaken from
-tier to tier, read out with noise. Candidates are independent given theta and one hidden context,
-so that results hang together beyond theta and redundancy matters.
+tier to tier, read out with noise. In "graded", "redundant" and "decisive" worlds candidates are
+independent given theta and one hidden context, so that results hang together beyond theta and
+redundancy matters. "gaussian" and "six-level" are worlds of independent assays (`assay_worlds`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from bed.episodes.assay_worlds import gaussian_world, six_level_world
 from bed.errors import DataError
 from bed.evidence import Episode
 from bed.seeds import generator
@@ -37,30 +40,6 @@ class WorldEpisodes:
 
     episodes: tuple[Episode, ...]
     worlds: dict[str, World]
-
-
-def _graded(rng: Generator) -> tuple[Array, Array]:
-    """Links by tier; the hidden context shifts the local log odds of all candidates a little."""
-    return _local_odds(rng, context=0.7), np.full(16, 0.0)
-
-
-def _redundant(rng: Generator) -> tuple[Array, Array]:
-    """A strong hidden context: candidates of one kind repeat each other."""
-    return _local_odds(rng, context=2.0), np.full(16, 0.0)
-
-
-def _decisive(rng: Generator) -> tuple[Array, Array]:
-    """Rare decisive results: theta' is mostly 0, but settles theta where it is 1."""
-    return _local_odds(rng, context=0.4), np.full(16, -2.5)
-
-
-_LAWS: dict[str, Callable[[Generator], tuple[Array, Array]]] = {
-    "graded": _graded,
-    "redundant": _redundant,
-    "decisive": _decisive,
-}
-
-NAMES = tuple(_LAWS)
 
 
 def _local_odds(rng: Generator, context: float) -> Array:
@@ -95,7 +74,7 @@ def sample_world_episodes(
     episodes, worlds = [], {}
     for i in range(num_episodes):
         rng = generator(seed, "world", name, split, i)
-        world = _sample_world(name, f"{name}-{split}-{i}", rng)
+        world = _LAWS[name](f"{name}-{split}-{i}", rng)
         label, pool = world.sample(rng)
         episodes.append(
             Episode(
@@ -112,11 +91,20 @@ def sample_world_episodes(
     return WorldEpisodes(tuple(episodes), worlds)
 
 
-def _sample_world(law: str, name: str, rng: Generator) -> World:
-    odds, shift = _LAWS[law](rng)
+def _hidden_context(name: str, rng: Generator, context: float, shift: float = 0.0) -> World:
+    """Draw a world with a hidden context.
+
+    Args:
+        name: of the world.
+        rng: what it is drawn with.
+        context: how far the hidden context moves local log odds, typically.
+        shift: of all local log odds; far below 0, theta' is mostly 0 but settles theta where it
+            is 1.
+    """
+    odds = _local_odds(rng, context)
     order = rng.permutation(len(odds))
     tiers, readouts = np.array(_tiers())[order], rng.choice(list(_READOUTS), size=len(odds))
-    local = 1.0 / (1.0 + np.exp(-(odds + shift[:, None, None])))[order]
+    local = 1.0 / (1.0 + np.exp(-(odds + shift)))[order]
     # states run over (theta, context) with theta the slow index
     return World(
         prior=np.full(4, 0.25),
@@ -127,3 +115,14 @@ def _sample_world(law: str, name: str, rng: Generator) -> World:
         kinds=tuple(str(kind) for kind in readouts),
         name=name,
     )
+
+
+_LAWS: dict[str, Callable[[str, Generator], World]] = {
+    "graded": partial(_hidden_context, context=0.7),
+    "redundant": partial(_hidden_context, context=2.0),
+    "decisive": partial(_hidden_context, context=0.4, shift=-2.5),
+    "gaussian": gaussian_world,
+    "six-level": six_level_world,
+}
+
+NAMES = tuple(_LAWS)

@@ -18,13 +18,25 @@ from bed.protocols import (
     BeliefModel,
     BeliefQuery,
     Beliefs,
+    Calls,
     DesignProblem,
     OutcomeRequest,
     Outcomes,
     OutcomeSimulator,
 )
 
-__all__ = ["Drawn", "Futures", "Present", "draw_outcomes", "imagined_futures", "present_beliefs"]
+__all__ = [
+    "Drawn",
+    "Futures",
+    "Plan",
+    "Present",
+    "draw_outcomes",
+    "imagined_futures",
+    "present_beliefs",
+]
+
+Plan = dict[tuple[int, int, int], OutcomeRequest]
+"""Outcomes to imagine in one problem: (candidate, branch, sample) -> request."""
 
 _Question = TypeVar("_Question", bound=Hashable)
 _Answer = TypeVar("_Answer")
@@ -38,16 +50,16 @@ class Present:
     Attributes:
         prior: p(theta=1 | I); NaN where it failed.
         weight: p(theta'=1 | I), shape (num_candidates,).
+        weight_noise: its standard error in log odds, where the belief says so; else NaN.
         reasons: for each candidate why a belief is missing, or None.
-        calls: queries asked.
-        sent: of these, sent after merging.
+        calls: queries asked, and sent after merging.
     """
 
     prior: float
     weight: NDArray[np.float64]
+    weight_noise: NDArray[np.float64]
     reasons: tuple[str | None, ...]
-    calls: int
-    sent: int
+    calls: Calls
 
 
 @dataclass(frozen=True)
@@ -65,19 +77,15 @@ class Futures:
 
     Attributes:
         posterior: flat, in the order of the problem's requests; NaN where it failed.
+        noise: its standard error in log odds, where the belief says so; else NaN.
         reasons: why, or None.
-        belief_calls: posteriors asked for.
-        belief_sent: of these, sent after merging.
-        simulator_calls: outcomes asked for.
-        simulator_sent: of these, sent after merging.
+        calls: outcomes and posteriors asked, and sent after merging.
     """
 
     posterior: NDArray[np.float64]
+    noise: NDArray[np.float64]
     reasons: tuple[str | None, ...]
-    belief_calls: int
-    belief_sent: int
-    simulator_calls: int
-    simulator_sent: int
+    calls: Calls
 
 
 def present_beliefs(
@@ -102,7 +110,7 @@ def present_beliefs(
         for problem, hypotheses in zip(problems, asked, strict=True)
         for hypothesis in hypotheses
     ]
-    values, reasons, is_sent = _ask_beliefs(belief, queries)
+    values, noise, reasons, is_sent = _ask_beliefs(belief, queries)
     found, start = [], 0
     for problem in problems:
         first = start + with_prior
@@ -112,9 +120,9 @@ def present_beliefs(
             Present(
                 prior=float(values[start]) if with_prior else np.nan,
                 weight=values[first:stop],
+                weight_noise=noise[first:stop],
                 reasons=tuple(_present_reason(prior_reason, why) for why in reasons[first:stop]),
-                calls=stop - start,
-                sent=int(is_sent[start:stop].sum()),
+                calls=Calls(belief=stop - start, belief_sent=int(is_sent[start:stop].sum())),
             )
         )
         start = stop
@@ -127,10 +135,8 @@ def _present_reason(of_prior: str | None, of_weight: str | None) -> str | None:
     return None if of_weight is None else f"branch weight: {of_weight}"
 
 
-def draw_outcomes(
-    simulator: OutcomeSimulator, requests: Sequence[Sequence[OutcomeRequest]]
-) -> Drawn:
-    """Draw the outcomes of every problem's requests in one batch."""
+def draw_outcomes(simulator: OutcomeSimulator, plans: Sequence[Plan]) -> Drawn:
+    """Draw the outcomes of every problem's plan in one batch."""
 
     def answer(unique: Sequence[OutcomeRequest]) -> list[tuple[Outcome | None, str | None]]:
         outcomes = _of_type(
@@ -138,7 +144,7 @@ def draw_outcomes(
         )
         return list(zip(outcomes.values, outcomes.reasons, strict=True))
 
-    flat = [request for of_problem in requests for request in of_problem]
+    flat = [request for plan in plans for request in plan.values()]
     answers, is_sent = _asked_once(flat, answer, type(simulator).__name__)
     stubs = tuple(
         None if outcome is None else Stub(request.experiment, outcome)
@@ -151,35 +157,38 @@ def draw_outcomes(
 def imagined_futures(
     belief: BeliefModel,
     problems: Sequence[DesignProblem],
-    requests: Sequence[Sequence[OutcomeRequest]],
+    plans: Sequence[Plan],
     drawn: Drawn,
 ) -> list[Futures]:
     """Ask for the posterior after every outcome that was drawn, in one batch."""
-    owners = [p for p, of_problem in zip(problems, requests, strict=True) for _ in of_problem]
+    owners = [problem for problem, plan in zip(problems, plans, strict=True) for _ in plan]
     queries, rows = [], []
     for row, (problem, stub) in enumerate(zip(owners, drawn.stubs, strict=True)):
         if stub is not None:
             rows.append(row)
             queries.append(BeliefQuery(problem.target, (*problem.evidence, stub), problem.seed))
-    values, reasons, is_sent = _ask_beliefs(belief, queries)
-    posterior = np.full(len(owners), np.nan)
-    posterior[rows] = values
+    values, spread, reasons, is_sent = _ask_beliefs(belief, queries)
+    posterior, noise = np.full(len(owners), np.nan), np.full(len(owners), np.nan)
+    posterior[rows], noise[rows] = values, spread
     why = list(drawn.reasons)
     for row, reason in zip(rows, reasons, strict=True):
         why[row] = None if reason is None else f"posterior: {reason}"
     asked, sent = (np.zeros(len(owners), dtype=np.bool_) for _ in range(2))
     asked[rows], sent[rows] = True, is_sent
     found, start = [], 0
-    for of_problem in requests:
-        here = slice(start, start + len(of_problem))
+    for plan in plans:
+        here = slice(start, start + len(plan))
         found.append(
             Futures(
                 posterior[here],
+                noise[here],
                 tuple(why[here]),
-                belief_calls=int(asked[here].sum()),
-                belief_sent=int(sent[here].sum()),
-                simulator_calls=len(of_problem),
-                simulator_sent=int(drawn.is_sent[here].sum()),
+                Calls(
+                    belief=int(asked[here].sum()),
+                    simulator=len(plan),
+                    belief_sent=int(sent[here].sum()),
+                    simulator_sent=int(drawn.is_sent[here].sum()),
+                ),
             )
         )
         start = here.stop
@@ -188,15 +197,19 @@ def imagined_futures(
 
 def _ask_beliefs(
     belief: BeliefModel, queries: Sequence[BeliefQuery]
-) -> tuple[NDArray[np.float64], list[str | None], NDArray[np.bool_]]:
-    def answer(unique: Sequence[BeliefQuery]) -> list[tuple[float, str | None]]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], list[str | None], NDArray[np.bool_]]:
+    """Return probabilities, their noise in log odds, reasons, and which queries were sent."""
+
+    def answer(unique: Sequence[BeliefQuery]) -> list[tuple[float, float, str | None]]:
         name = f"{type(belief).__name__}.probabilities"
         beliefs = _of_type(Beliefs, belief.probabilities(unique), name)
-        return list(zip(beliefs.probabilities.tolist(), beliefs.reasons, strict=True))
+        values = beliefs.probabilities
+        noise = np.full(len(values), np.nan) if beliefs.noise is None else beliefs.noise
+        return list(zip(values.tolist(), noise.tolist(), beliefs.reasons, strict=True))
 
     answers, is_sent = _asked_once(queries, answer, type(belief).__name__)
-    values = np.array([value for value, _ in answers], dtype=np.float64)
-    return values, [reason for _, reason in answers], is_sent
+    table = np.array([row[:2] for row in answers], dtype=np.float64).reshape(-1, 2)
+    return table[:, 0], table[:, 1], [row[2] for row in answers], is_sent
 
 
 def _of_type(kind: type[_Answers], answers: _Answers, who: str) -> _Answers:

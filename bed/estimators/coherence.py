@@ -7,9 +7,11 @@ models and fitted stand-ins do not quite; the difference is the coherence gap.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bed.errors import DataError
+from bed.estimators.forms import branch_mean
 from bed.information import log_odds, probability
 
-__all__ = ["branch_mean", "recalibrated", "renormalised", "shifted"]
+__all__ = ["check_slope", "recalibrated", "renormalised", "shifted"]
 
 Array = NDArray[np.float64]
 
@@ -22,31 +24,27 @@ def shifted(p: ArrayLike, shift: ArrayLike) -> Array:
     return probability(log_odds(p) + np.asarray(shift, dtype=np.float64))
 
 
+def check_slope(slope: float) -> None:
+    """Raise DataError unless this is a finite number above 0."""
+    if not (np.isfinite(slope) and slope > 0):
+        raise DataError(f"slope {slope!r} must be finite and above 0")
+
+
 def recalibrated(prior: Array, posterior: Array, slope: float) -> Array:
     """Return the posteriors with each log-odds update from the prior multiplied by `slope`.
 
     Args:
         prior: shape (n,).
-        posterior: shape (n, branches, samples).
+        posterior: shape (n, branches, samples), NaN where there is no sample.
         slope: below 1 tames a belief that overreacts. 1 changes nothing.
     """
     before = prior[:, None, None]
-    fixed = (before == 0) | (before == 1) | (posterior == 0) | (posterior == 1) | (slope == 1)
+    certain = (before == 0) | (before == 1) | (posterior == 0) | (posterior == 1)
+    fixed = certain | np.isnan(posterior) | (slope == 1)
     inner = np.where(fixed, 0.5, posterior)
     start = log_odds(np.where((before == 0) | (before == 1), 0.5, before))
     moved = probability(start + slope * (log_odds(inner) - start))
     return np.where(fixed, posterior, moved)
-
-
-def branch_mean(branch_weight: Array, values: Array) -> Array:
-    """Return w mean(values of theta'=1) + (1 - w) mean(values of theta'=0), shape (n,).
-
-    Args:
-        branch_weight: p(theta'=1 | I), shape (n,).
-        values: shape (n, 2, samples), branch 0 the supportive one.
-    """
-    weights = np.stack([branch_weight, 1.0 - branch_weight], axis=1)
-    return np.asarray((weights * values.mean(axis=2)).sum(axis=1))
 
 
 def renormalised(prior: Array, branch_weight: Array, posterior: Array) -> Array:

@@ -3,34 +3,42 @@
     EIG(x) = H(p(theta|I)) - w E[H(p(theta|I,x,y+))] - (1 - w) E[H(p(theta|I,x,y-))],
     w = p(theta'=1|I),  y+ ~ p(y|x,theta'=1,I),  y- ~ p(y|x,theta'=0,I)
 
-At one draw a branch it needs 3 belief calls and 2 simulator calls a candidate. The KL form,
-sum_b w_b E[KL(p(theta|I,x,y_b) || p(theta|I))], has the same expectation under a coherent belief,
-a smaller variance, and is never negative.
+At one outcome a branch it needs 3 belief calls and 2 simulator calls a candidate. What the paper
+leaves open makes most of the difference: which form the information takes (see `forms`), and which
+outcome stands for a branch. `docs/estimators.md` argues the defaults from measured tables.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bed.errors import DataError
-from bed.estimators.asking import draw_outcomes, imagined_futures, present_beliefs
+from bed.estimators.asking import Plan, draw_outcomes, imagined_futures, present_beliefs
 from bed.estimators.base_rates import BaseRates, at_base_rates, check_base_rates
-from bed.estimators.coherence import branch_mean, recalibrated, renormalised
-from bed.estimators.scores import Estimator, Scores, assembled, check_num_samples, flattened
-from bed.information import checked_probabilities, entropy_bits, kl_bits
-from bed.protocols import BeliefModel, DesignProblem, OutcomeRequest, OutcomeSimulator
+from bed.estimators.coherence import check_slope, recalibrated, renormalised
+from bed.estimators.forms import Form, branch_mean, check_form, information_bits, noise_bits
+from bed.estimators.scores import Estimator, Flat, Scores, assembled, check_num_samples, flattened
+from bed.estimators.trust import allowed_gap
+from bed.evidence import Experiment
+from bed.information import LOG2, checked_probabilities
+from bed.protocols import (
+    BeliefModel,
+    DesignProblem,
+    OutcomeRequest,
+    OutcomeSimulator,
+    ranks_outcomes,
+)
 from bed.seeds import derive_seed
 
-__all__ = ["Coupling", "FactoredEIG", "Form", "factored_eig"]
+__all__ = ["Coupling", "FactoredEIG", "Form", "expected_information", "factored_eig", "mended_gap"]
 
 Array = NDArray[np.float64]
 
-Form = Literal["entropy", "kl"]
-Coupling = Literal["independent", "candidates", "branches"]
+Coupling = Literal["independent", "candidates", "branches", "levels"]
 
 
 def factored_eig(
@@ -47,32 +55,24 @@ def factored_eig(
         p_local: w = p(theta'=1 | I).
         post_supportive: posteriors after each supportive outcome; may be empty where w is 0.
         post_nonsupportive: the same for the other branch; may be empty where w is 1.
-        form: "entropy" (the paper's) or "kl".
+        form: "entropy" (the paper's), "kl" or "js", see `bed.estimators.forms`.
 
     Raises:
         DataError: for NaN, values outside [0, 1], or a branch with weight but no samples.
     """
+    check_form(form)
     prior = float(checked_probabilities(p_theta, "p_theta"))
     weight = float(checked_probabilities(p_local, "p_local"))
-    expected = 0.0
-    for name, share, samples in (
-        ("post_supportive", weight, post_supportive),
-        ("post_nonsupportive", 1.0 - weight, post_nonsupportive),
-    ):
-        values = checked_probabilities(samples, name)
-        if share > 0:
-            if values.size == 0:
-                raise DataError(f"{name} is empty although its branch has weight {share:.3g}")
-            expected += share * float(_information(np.array([prior]), values[None], form).mean())
-    return expected
-
-
-def _information(prior: Array, posterior: Array, form: Form) -> Array:
-    """Return the bits that each posterior is worth: entropy lost, or divergence from the prior."""
-    before = prior.reshape(prior.shape + (1,) * (posterior.ndim - 1))
-    if form == "kl":
-        return kl_bits(posterior, before)
-    return entropy_bits(before) - entropy_bits(posterior)
+    branches = {"post_supportive": post_supportive, "post_nonsupportive": post_nonsupportive}
+    samples = [np.ravel(checked_probabilities(p, name)) for name, p in branches.items()]
+    for name, share, values in zip(branches, (weight, 1.0 - weight), samples, strict=True):
+        if share > 0 and values.size == 0:
+            raise DataError(f"{name} is empty although its branch has weight {share:.3g}")
+    posterior = np.full((1, 2, max(values.size for values in samples)), np.nan)
+    for branch, values in enumerate(samples):
+        posterior[0, branch, : values.size] = values
+    before, shares = np.array([prior]), np.array([weight])
+    return float(branch_mean(shares, information_bits(before, shares, posterior, form))[0])
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,16 @@ class FactoredEIG(Estimator):
         belief: answers p(theta|I), p(theta'|I) and p(theta|I,x,y).
         simulator: draws the outcomes of both branches.
         num_samples: outcomes a branch.
-        form: "entropy", as in the paper, or "kl".
-        coupling: "independent" draws; "candidates" share their draws (common random numbers);
-            "branches" share them too. Coupling acts through simulators whose equal seeds give
-            coupled outcomes.
+        form: "js", "kl", or "entropy" as in the paper; see `bed.estimators.forms`. None takes "js"
+            with levels and "kl" with random draws, whose scatter "js" would take for incoherence.
+        coupling: which outcomes stand for a branch. "independent" draws; "candidates" share their
+            draws (common random numbers); "branches" share them too. "levels" draws nothing: one
+            outcome lies at the level `outward` of the supportive branch and 1 - `outward` of the
+            other, several at the middles of equal strata. None takes "levels" where the simulator
+            ranks its outcomes and "branches" where it does not. Coupled draws need a simulator
+            whose equal seeds give coupled outcomes.
+        outward: level in (0, 1); 0.5 is the median. Above it the outcome that stands for a branch
+            is a little more telling than its middle, which makes up for the tails.
         slope: multiplies each log-odds update of the belief; below 1 tames overreaction.
         renormalise: one common logit shift makes the posteriors' weighted mean equal the prior.
         base_rates: relation tag -> share of supported outcomes in training. Where given, the
@@ -96,20 +102,33 @@ class FactoredEIG(Estimator):
     belief: BeliefModel
     simulator: OutcomeSimulator
     num_samples: int = 1
-    form: Form = "kl"
-    coupling: Coupling = "branches"
+    # None until __post_init__ has looked at the simulator
+    form: Form = None  # type: ignore[assignment]
+    coupling: Coupling = None  # type: ignore[assignment]
+    outward: float = 0.65
     slope: float = 1.0
     renormalise: bool = False
     base_rates: BaseRates | None = None
 
     def __post_init__(self) -> None:
         check_num_samples(self.num_samples)
-        if self.form not in ("entropy", "kl"):
-            raise DataError(f"form {self.form!r} is not one of 'entropy', 'kl'")
-        if self.coupling not in ("independent", "candidates", "branches"):
-            raise DataError(f"coupling {self.coupling!r} is not one of the three")
-        if not (np.isfinite(self.slope) and self.slope > 0):
-            raise DataError(f"slope {self.slope!r} must be finite and above 0")
+        if self.coupling is None:
+            found = "levels" if ranks_outcomes(self.simulator) else "branches"
+            object.__setattr__(self, "coupling", found)
+        if self.form is None:
+            object.__setattr__(self, "form", "js" if self.coupling == "levels" else "kl")
+        check_form(self.form)
+        if self.coupling not in get_args(Coupling):
+            names = ", ".join(map(repr, get_args(Coupling)))
+            raise DataError(f"coupling {self.coupling!r} is not one of {names}")
+        if self.coupling == "levels" and not ranks_outcomes(self.simulator):
+            raise DataError(
+                f"{type(self.simulator).__name__} does not rank its outcomes, so it cannot place "
+                "them at levels; use coupling='branches'"
+            )
+        if not 0 < self.outward < 1:
+            raise DataError(f"outward {self.outward!r} is no level inside (0, 1)")
+        check_slope(self.slope)
         check_base_rates(self.base_rates)
 
     @classmethod
@@ -121,88 +140,152 @@ class FactoredEIG(Estimator):
         base_rates: BaseRates | None = None,
     ) -> Self:
         """Return the paper's Eq. 2: entropy form, independent draws, beliefs taken as they are."""
-        return cls(belief, simulator, num_samples, "entropy", "independent", 1.0, False, base_rates)
+        return cls(belief, simulator, num_samples, "entropy", "independent", base_rates=base_rates)
 
     def score_batch(self, problems: Sequence[DesignProblem]) -> list[Scores]:
         """Score every candidate of every problem: one simulator batch, two belief batches."""
         if not problems:
             return []
-        requests = [self._requests(problem) for problem in problems]
+        plans = [self._plan(problem) for problem in problems]
         # the branch weights do not need the simulator: ask for both at once
         background = ThreadPoolExecutor(max_workers=1)
         try:
-            drawing = background.submit(draw_outcomes, self.simulator, requests)
+            drawing = background.submit(draw_outcomes, self.simulator, plans)
             present = present_beliefs(self.belief, problems)
             drawn = drawing.result()
         finally:
             # an error or an interrupt need not wait for the other half
             background.shutdown(wait=False, cancel_futures=True)
-        futures = imagined_futures(self.belief, problems, requests, drawn)
-        prior, asked, posterior, reasons = flattened(problems, present, futures, num_branches=2)
-        known = np.array([reason is None for reason in reasons], dtype=bool)
-        weight = at_base_rates(problems, asked, self.base_rates)
-        eig, stderr = np.full(len(prior), np.nan), np.full(len(prior), np.nan)
-        eig[known], stderr[known], why = self._expected(
-            prior[known], weight[known], posterior[known]
+        futures = imagined_futures(self.belief, problems, plans, drawn)
+        flat = flattened(problems, present, [(plans, futures)], (2, self.num_samples))
+        weight = at_base_rates(problems, flat.weight, self.base_rates)
+        eig, stderr = expected_information(
+            flat, weight, self.form, self.slope, self.renormalise, self._scatter
         )
-        for row, reason in zip(np.flatnonzero(known), why, strict=True):
-            reasons[row] = reason
         return assembled(
             problems,
             present,
-            futures,
+            [futures],
+            flat,
             eig=eig,
             eig_stderr=stderr,
             branch_weight=weight,
-            posterior=posterior,
-            coherence_gap=branch_mean(weight, posterior) - prior,
-            raw_coherence_gap=branch_mean(asked, posterior) - prior,
-            reasons=reasons,
+            coherence_gap=branch_mean(weight, flat.posterior) - flat.prior,
+            raw_coherence_gap=branch_mean(flat.weight, flat.posterior) - flat.prior,
+            judged_gap=mended_gap(flat, weight, self.slope),
+            allowed=[
+                allowed_gap(self.form == "js" or self.renormalise, self._num_draws(problem))
+                for problem in problems
+            ],
         )
 
-    def _expected(
-        self, prior: Array, weight: Array, posterior: Array
-    ) -> tuple[Array, Array, list[str | None]]:
-        """Return EIG, standard error and why there is none, for rows whose parts are all known."""
-        posterior = recalibrated(prior, posterior, self.slope)
-        if self.renormalise:
-            posterior = renormalised(prior, weight, posterior)
-        stuck = np.asarray(np.isnan(posterior).any(axis=(1, 2)))
-        bits = _information(prior, np.where(stuck[:, None, None], 0.5, posterior), self.form)
-        is_certain = (prior == 0) | (prior == 1)
-        failed = stuck | (is_certain & (posterior != prior[:, None, None]).any(axis=(1, 2)))
-        bits = np.where(failed[:, None, None], np.nan, bits)
-        reasons: list[str | None] = [None] * len(prior)
-        for row in np.flatnonzero(failed):
-            reasons[row] = (
-                "no logit shift makes the posteriors average to the prior"
-                if stuck[row]
-                else f"the belief is certain at {prior[row]}, yet an outcome moves it"
-            )
-        return branch_mean(weight, bits), self._stderr(weight, bits), reasons
-
-    def _stderr(self, weight: Array, bits: Array) -> Array:
-        """Return the standard error of the branch mean; NaN where one draw gives none."""
-        if self.num_samples < 2:
+    def _scatter(self, weight: Array, values: Array) -> Array:
+        """Return the standard error of a branch mean over random draws; NaN where none tell it."""
+        if self.num_samples < 2 or self.coupling == "levels":
             return np.full(len(weight), np.nan)
-        parts = np.stack([weight, 1.0 - weight], axis=1)[:, :, None] * bits
+        parts = np.stack([weight, 1.0 - weight], axis=1)[:, :, None] * values
         if self.coupling == "branches":
             # the n-th draws of both branches go together, so their errors do too
             parts = parts.sum(axis=1, keepdims=True)
         return np.asarray(np.sqrt(parts.var(axis=2, ddof=1).sum(axis=1) / self.num_samples))
 
-    def _requests(self, problem: DesignProblem) -> list[OutcomeRequest]:
-        return [
-            OutcomeRequest(x, branch, problem.evidence, self._seed(problem.seed, x.id, branch, n))
-            for x in problem.candidates
-            for branch in (True, False)
-            for n in range(self.num_samples)
-        ]
+    def _num_draws(self, problem: DesignProblem) -> float:
+        """Return how many independent random draws stand behind the coherence gaps."""
+        if self.coupling == "levels":
+            return np.inf
+        apart = len(problem.candidates) if self.coupling == "independent" else 1
+        return self.num_samples * apart
 
-    def _seed(self, seed: int, candidate: str, branch: bool, draw: int) -> int:
-        names: dict[Coupling, tuple[int | str, ...]] = {
-            "branches": (),
-            "candidates": (int(branch),),
-            "independent": (int(branch), candidate),
+    def _plan(self, problem: DesignProblem) -> Plan:
+        return {
+            (k, b, n): self._request(problem, x, b, n)
+            for k, x in enumerate(problem.candidates)
+            for b in (0, 1)
+            for n in range(self.num_samples)
         }
-        return derive_seed(seed, "outcome", draw, *names[self.coupling])
+
+    def _request(self, problem: DesignProblem, x: Experiment, b: int, n: int) -> OutcomeRequest:
+        is_supportive = b == 0
+        if self.coupling == "levels":
+            level = (n + 0.5) / self.num_samples
+            if self.num_samples == 1:
+                level = self.outward if is_supportive else 1.0 - self.outward
+            return OutcomeRequest(x, is_supportive, problem.evidence, problem.seed, level)
+        names: dict[str, tuple[int | str, ...]] = {
+            "branches": (),
+            "candidates": (int(is_supportive),),
+            "independent": (int(is_supportive), x.id),
+        }
+        seed = derive_seed(problem.seed, "outcome", n, *names[self.coupling])
+        return OutcomeRequest(x, is_supportive, problem.evidence, seed)
+
+
+def expected_information(
+    flat: Flat,
+    weight: Array,
+    form: Form,
+    slope: float,
+    renormalise: bool = False,
+    scatter: Callable[[Array, Array], Array] | None = None,
+) -> tuple[Array, Array]:
+    """Return the EIG and its standard error (bits, shape (n,)) from what was asked.
+
+    Candidates whose posteriors cannot be mended, or that move a belief that is certain, are NaN
+    and get their reason in `flat`.
+
+    Args:
+        flat: see `bed.estimators.scores.Flat`.
+        weight: of the supportive branch, at its base rate, shape (n,).
+        form: see `bed.estimators.forms`.
+        slope: see `FactoredEIG`.
+        renormalise: likewise.
+        scatter: the standard error of a branch mean over random draws: (weight, values of shape
+            (n, 2, samples)) -> shape (n,); None where nothing is random.
+    """
+    known = np.flatnonzero([reason is None for reason in flat.reasons])
+    eig, stderr = np.full(len(weight), np.nan), np.full(len(weight), np.nan)
+    if not known.size:
+        return eig, stderr
+    prior, weight = flat.prior[known], weight[known]
+    posterior = recalibrated(prior, flat.posterior[known], slope)
+    if renormalise:
+        posterior = renormalised(prior, weight, posterior)
+    stuck = np.asarray(np.isnan(posterior).all(axis=(1, 2)))
+    moves = (posterior != prior[:, None, None]) & ~np.isnan(posterior)
+    certain = np.asarray(((prior == 0) | (prior == 1)) & moves.any(axis=(1, 2)))
+    for row in np.flatnonzero(stuck | certain):
+        flat.reasons[known[row]] = (
+            "no logit shift makes the posteriors average to the prior"
+            if stuck[row]
+            else f"the belief is certain at {prior[row]}, yet an outcome moves it"
+        )
+    fine = ~(stuck | certain)
+    known, prior, weight, posterior = known[fine], prior[fine], weight[fine], posterior[fine]
+    bits = information_bits(prior, weight, posterior, form)
+    eig[known] = branch_mean(weight, bits)
+    noise = flat.weight_noise[known], slope * flat.posterior_noise[known]
+    parts = [noise_bits(prior, weight, posterior, form, *noise)]
+    if scatter is not None:
+        parts.append(scatter(weight, bits))
+        if form == "js":
+            # the mean that bits are measured from scatters too, which counts in second order
+            mean = branch_mean(weight, posterior)
+            variance = mean * (1.0 - mean)
+            safe = np.where(variance > 0, variance, np.inf)
+            parts.append(scatter(weight, posterior) ** 2 / (np.sqrt(2.0) * safe * LOG2))
+    stderr[known] = _combined(np.stack(parts))
+    return eig, stderr
+
+
+def mended_gap(flat: Flat, weight: Array, slope: float) -> Array:
+    """Return the coherence gaps that are left once updates are multiplied by `slope`, flat."""
+    known = ~np.isnan(flat.prior)
+    prior = np.where(known, flat.prior, 0.5)
+    gap = branch_mean(weight, recalibrated(prior, flat.posterior, slope)) - prior
+    return np.where(known, gap, np.nan)
+
+
+def _combined(parts: Array) -> Array:
+    """Return the root sum of squares over those parts that are known; NaN where none is."""
+    unknown = np.isnan(parts).all(axis=0)
+    return np.where(unknown, np.nan, np.sqrt(np.nansum(parts**2, axis=0)))

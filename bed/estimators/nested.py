@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bed.estimators.asking import Present, draw_outcomes, imagined_futures, present_beliefs
+from bed.estimators.asking import Plan, Present, draw_outcomes, imagined_futures, present_beliefs
 from bed.estimators.base_rates import BaseRates, at_base_rates, check_base_rates
 from bed.estimators.scores import Estimator, Scores, assembled, check_num_samples, flattened
+from bed.estimators.trust import allowed_gap
 from bed.information import information_gain_bits
 from bed.protocols import BeliefModel, DesignProblem, OutcomeRequest, OutcomeSimulator
 from bed.seeds import derive_seed, uniform
@@ -47,41 +48,39 @@ class NestedMonteCarloEIG(Estimator):
         if not problems:
             return []
         present = present_beliefs(self.belief, problems)
-        requests = [
-            self._requests(problem, now) for problem, now in zip(problems, present, strict=True)
-        ]
-        drawn = draw_outcomes(self.simulator, requests)
-        futures = imagined_futures(self.belief, problems, requests, drawn)
-        prior, weight, posterior, reasons = flattened(problems, present, futures, num_branches=1)
-        weight = at_base_rates(problems, weight, self.base_rates)
-        known = np.array([reason is None for reason in reasons], dtype=bool)
-        eig, stderr = np.full(len(prior), np.nan), np.full(len(prior), np.nan)
-        bits = information_gain_bits(prior[known, None], posterior[known, 0])
+        plans = [self._plan(problem, now) for problem, now in zip(problems, present, strict=True)]
+        drawn = draw_outcomes(self.simulator, plans)
+        futures = imagined_futures(self.belief, problems, plans, drawn)
+        flat = flattened(problems, present, [(plans, futures)], (1, self.num_samples))
+        known = np.array([reason is None for reason in flat.reasons], dtype=bool)
+        eig, stderr = np.full(len(known), np.nan), np.full(len(known), np.nan)
+        bits = information_gain_bits(flat.prior[known, None], flat.posterior[known, 0])
         eig[known] = bits.mean(axis=1)
         if self.num_samples > 1:
             stderr[known] = bits.std(axis=1, ddof=1) / np.sqrt(self.num_samples)
-        # the branches were drawn at the moved weights, so there is no other gap to report
-        gap = posterior[:, 0].mean(axis=1) - prior
+        gap = flat.posterior[:, 0].mean(axis=1) - flat.prior
         return assembled(
             problems,
             present,
-            futures,
+            [futures],
+            flat,
             eig=eig,
             eig_stderr=stderr,
-            branch_weight=weight,
-            posterior=posterior,
+            branch_weight=at_base_rates(problems, flat.weight, self.base_rates),
+            # the branches were drawn at the moved weights, so there is no other gap to report
             coherence_gap=gap,
-            raw_coherence_gap=np.full(len(gap), np.nan),
-            reasons=reasons,
+            raw_coherence_gap=np.full(len(known), np.nan),
+            judged_gap=gap,
+            allowed=[allowed_gap(False, len(plan)) for plan in plans],
         )
 
-    def _requests(self, problem: DesignProblem, now: Present) -> list[OutcomeRequest]:
+    def _plan(self, problem: DesignProblem, now: Present) -> Plan:
         weight = at_base_rates([problem], now.weight, self.base_rates)
-        requests = []
-        for x, w in zip(problem.candidates, weight, strict=True):
+        plan: Plan = {}
+        for k, (x, w) in enumerate(zip(problem.candidates, weight, strict=True)):
             for n in range(self.num_samples):
                 seed = derive_seed(problem.seed, "nested outcome", n, x.id)
                 # a failed weight fails its candidate later; the branch drawn here is of no use
                 branch = bool(uniform(derive_seed(seed, "branch")) < w)
-                requests.append(OutcomeRequest(x, branch, problem.evidence, seed))
-        return requests
+                plan[k, 0, n] = OutcomeRequest(x, branch, problem.evidence, seed)
+        return plan

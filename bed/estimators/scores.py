@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bed.errors import DataError
-from bed.estimators.asking import Futures, Present
+from bed.estimators.asking import Futures, Plan, Present
+from bed.estimators.trust import doubts
 from bed.evidence import Evidence, Experiment, Hypothesis
 from bed.protocols import Calls, DesignProblem
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Estimator", "Scores", "assembled", "check_num_samples", "flattened"]
+__all__ = ["Estimator", "Flat", "Scores", "assembled", "check_num_samples", "flattened", "per_cost"]
 
 Array = NDArray[np.float64]
 
@@ -30,10 +31,12 @@ class Scores:
     Attributes:
         candidates: in the order of the problem.
         eig: bits, shape (num_candidates,); never clipped, NaN where not scored.
-        eig_stderr: bits; NaN where one draw gives none.
+        eig_stderr: bits, from the scatter of random draws and the noise of beliefs; NaN where
+            neither is known.
         prior: p(theta = 1 | I).
         branch_weight: p(theta' = 1 | I), shape (num_candidates,).
-        posterior: p(theta = 1 | I, x, y), shape (num_candidates, num_branches, num_samples).
+        posterior: p(theta = 1 | I, x, y), shape (num_candidates, num_branches, num_samples); NaN
+            where none was asked for or it failed.
         coherence_gap: weighted mean of the posteriors, as the model gave them, minus the prior. It
             is 0 for a Bayesian belief whose simulator agrees with it; where it is large, the EIG
             is not to be believed (see `renormalise` of `FactoredEIG`).
@@ -41,6 +44,7 @@ class Scores:
             moved to a base rate.
         reasons: why a candidate is not scored; None where it is.
         calls: see `bed.protocols.Calls`.
+        doubts: why the scores are not to be trusted, with what mends it; empty where they are.
     """
 
     candidates: tuple[Experiment, ...]
@@ -53,6 +57,7 @@ class Scores:
     raw_coherence_gap: Array
     reasons: tuple[str | None, ...]
     calls: Calls
+    doubts: tuple[str, ...] = ()
 
     @property
     def cost(self) -> Array:
@@ -65,7 +70,7 @@ class Scores:
 
         status = ["failed" if reason else "scored" for reason in self.reasons]
         bits = {"units": "bits"}
-        stderr_note = bits | {"note": "NaN: one draw gives no standard error"}
+        stderr_note = bits | {"note": "NaN: unknown, as one draw or fixed levels tell no scatter"}
         return xr.Dataset(
             {
                 "eig": ("candidate", self.eig, bits),
@@ -85,6 +90,7 @@ class Scores:
                 "belief_calls_sent": self.calls.belief_sent,
                 "simulator_calls": self.calls.simulator,
                 "simulator_calls_sent": self.calls.simulator_sent,
+                "doubts": list(self.doubts),
             },
         )
 
@@ -115,11 +121,16 @@ class Estimator(ABC):
         Returns:
             A dataset over `candidate`: `eig` (bits, never clipped), `eig_stderr`, `branch_weight`,
             `posterior` (branch, sample), `coherence_gap`, `raw_coherence_gap`, `cost`, `status`,
-            `reason`; the call counts are attributes. A candidate that could not be scored has
-            status "failed".
+            `reason`; the call counts and `doubts`, a list of sentences, are attributes. A candidate
+            that could not be scored has status "failed".
         """
         problem = DesignProblem(target, tuple(evidence), tuple(candidates), seed)
         return self.score_batch([problem])[0].dataset()
+
+
+def per_cost(worth: Array, cost: Array) -> Array:
+    """Return worth per cost; a loss is not made smaller by a high cost."""
+    return np.where(worth > 0, worth / cost, worth)
 
 
 def check_num_samples(num_samples: int) -> None:
@@ -128,73 +139,120 @@ def check_num_samples(num_samples: int) -> None:
         raise DataError(f"num_samples is {num_samples!r}; it must be a whole number of 1 or more")
 
 
+@dataclass(frozen=True)
+class Flat:
+    """What was asked, flat over all problems' candidates (n in all).
+
+    Attributes:
+        prior: shape (n,).
+        weight: p(theta'=1 | I) as the belief gave it, shape (n,).
+        posterior: shape (n, num_branches, num_samples), NaN where none was asked for or it failed;
+            in a branch of weight 0, whose outcomes count for nothing, it is the prior.
+        weight_noise, posterior_noise: standard errors in log odds; NaN where unknown.
+        reasons: why a part of a candidate is missing; None where all that was asked is known.
+    """
+
+    prior: Array
+    weight: Array
+    posterior: Array
+    weight_noise: Array
+    posterior_noise: Array
+    reasons: list[str | None]
+
+
 def flattened(
     problems: Sequence[DesignProblem],
     present: Sequence[Present],
-    futures: Sequence[Futures],
-    num_branches: int,
-) -> tuple[Array, Array, Array, list[str | None]]:
-    """Return prior, branch weight, posterior and reasons, flat over all problems' candidates.
+    rounds: Sequence[tuple[Sequence[Plan], Sequence[Futures]]],
+    shape: tuple[int, int],
+) -> Flat:
+    """Return everything that was asked, in flat arrays.
 
-    Shapes: (n,), (n,), (n, num_branches, num_samples) and n reasons, None where all parts of a
-    candidate are known. A branch of weight 0 contributes nothing, whatever became of its draws:
-    its posteriors are set to the prior.
+    Args:
+        problems: what was asked about.
+        present: the beliefs of the present, one a problem.
+        rounds: plans and what came of them, one of each a problem.
+        shape: (num_branches, num_samples); a single branch is the mixture of the two.
     """
     sizes = [len(problem.candidates) for problem in problems]
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
     prior = np.repeat([now.prior for now in present], sizes)
     weight = np.concatenate([now.weight for now in present])
-    shares = (
-        np.stack([weight, 1.0 - weight], axis=1) if num_branches == 2 else np.ones((len(weight), 1))
+    posterior, noise = (np.full((len(weight), *shape), np.nan) for _ in range(2))
+    idle = np.zeros(posterior.shape[:2], dtype=bool)
+    if shape[0] == 2:
+        idle = np.stack([weight == 0, weight == 1], axis=1)
+    reasons = [reason for now in present for reason in now.reasons]
+    for plans, futures in rounds:
+        for start, plan, later in zip(starts, plans, futures, strict=True):
+            for (k, b, s), value, spread, why in zip(
+                plan, later.posterior, later.noise, later.reasons, strict=True
+            ):
+                row = start + k
+                posterior[row, b, s], noise[row, b, s] = value, spread
+                if reasons[row] is None and np.isnan(value) and not idle[row, b]:
+                    reasons[row] = why or "no reason given"
+    return Flat(
+        prior,
+        weight,
+        np.where(idle[:, :, None], prior[:, None, None], posterior),
+        np.concatenate([now.weight_noise for now in present]),
+        noise,
+        reasons,
     )
-    shape = (len(weight), num_branches, -1)
-    posterior = np.concatenate([later.posterior for later in futures]).reshape(shape)
-    is_idle = np.broadcast_to((shares == 0)[:, :, None], posterior.shape)
-    of_draws = [reason for later in futures for reason in later.reasons]
-    first_failed: dict[int, str] = {}
-    for place in np.flatnonzero(np.isnan(posterior) & ~is_idle):
-        first_failed.setdefault(
-            int(place) // posterior[0].size, of_draws[place] or "no reason given"
-        )
-    of_beliefs = [reason for now in present for reason in now.reasons]
-    reasons = [reason or first_failed.get(row) for row, reason in enumerate(of_beliefs)]
-    return prior, weight, np.where(is_idle, prior[:, None, None], posterior), reasons
 
 
 def assembled(
     problems: Sequence[DesignProblem],
     present: Sequence[Present],
-    futures: Sequence[Futures],
+    futures: Sequence[Sequence[Futures]],
+    flat: Flat,
     eig: Array,
     eig_stderr: Array,
     branch_weight: Array,
-    posterior: Array,
     coherence_gap: Array,
     raw_coherence_gap: Array,
-    reasons: Sequence[str | None],
+    judged_gap: Array,
+    allowed: Sequence[float],
 ) -> list[Scores]:
-    """Return flat results as one `Scores` a problem."""
+    """Return flat results as one `Scores` a problem.
+
+    Args:
+        problems: what was scored.
+        present: the beliefs of the present, one a problem.
+        futures: of each round, one a problem.
+        flat: see `flattened`.
+        eig: see `Scores`; flat, like the next.
+        eig_stderr: likewise.
+        branch_weight: likewise.
+        coherence_gap: likewise.
+        raw_coherence_gap: likewise.
+        judged_gap: the coherence gap that doubts go by, flat.
+        allowed: the coherence gap allowed in each problem, see `allowed_gap`.
+    """
     scores, start = [], 0
-    for problem, now, later in zip(problems, present, futures, strict=True):
+    for i, problem in enumerate(problems):
         here = slice(start, start + len(problem.candidates))
         start = here.stop
-        calls = Calls(
-            belief=now.calls + later.belief_calls,
-            simulator=later.simulator_calls,
-            belief_sent=now.sent + later.belief_sent,
-            simulator_sent=later.simulator_sent,
-        )
         scores.append(
             Scores(
-                problem.candidates,
-                eig[here],
-                eig_stderr[here],
-                now.prior,
-                branch_weight[here],
-                posterior[here],
-                coherence_gap[here],
-                raw_coherence_gap[here],
-                tuple(reasons[here]),
-                calls,
+                candidates=problem.candidates,
+                eig=eig[here],
+                eig_stderr=eig_stderr[here],
+                prior=present[i].prior,
+                branch_weight=branch_weight[here],
+                posterior=flat.posterior[here],
+                coherence_gap=coherence_gap[here],
+                raw_coherence_gap=raw_coherence_gap[here],
+                reasons=tuple(flat.reasons[here]),
+                calls=sum((of_round[i].calls for of_round in futures), present[i].calls),
+                doubts=doubts(
+                    present[i].prior,
+                    judged_gap[here],
+                    eig[here],
+                    eig_stderr[here],
+                    allowed[i],
+                ),
             )
         )
     return scores

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bed.estimators.scores import Estimator
-from bed.policies.ranking import per_cost, ranked
+from bed.estimators.scores import Estimator, per_cost
+from bed.policies.ranking import ranked
 from bed.protocols import Choice, DesignProblem
 
 __all__ = ["InformationPolicy"]
@@ -28,6 +28,8 @@ class InformationPolicy:
                 "most expected information per cost",
                 scores.reasons,
                 scores.cost,
+                stderr=scores.eig_stderr / scores.cost,
+                doubts=scores.doubts,
                 eig=scores.eig,
                 coherence_gap=scores.coherence_gap,
                 raw_coherence_gap=scores.raw_coherence_gap,

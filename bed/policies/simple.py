@@ -10,7 +10,7 @@ from bed.errors import DataError
 from bed.estimators.asking import present_beliefs
 from bed.estimators.base_rates import BaseRates, at_base_rates
 from bed.policies.ranking import ranked
-from bed.protocols import BeliefModel, Calls, Choice, DesignProblem
+from bed.protocols import BeliefModel, Choice, DesignProblem
 from bed.seeds import derive_seed, uniform
 
 __all__ = ["RandomPolicy", "RelevancePolicy", "UncertaintyPolicy"]
@@ -70,7 +70,7 @@ class UncertaintyPolicy:
                 -np.abs(at_base_rates([problem], now.weight, self.base_rates) - 0.5),
                 "its own result is the least certain",
                 now.reasons,
-                calls=Calls(belief=now.calls, belief_sent=now.sent),
+                calls=now.calls,
             )
             for problem, now in zip(problems, present, strict=True)
         ]

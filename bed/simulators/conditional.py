@@ -14,7 +14,7 @@ no special case. Every draw is a real training outcome.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ from bed.domains.encoding import Encoded, encode
 from bed.errors import DataError
 from bed.evidence import Episode, Evidence, Hypothesis, Outcome
 from bed.protocols import OutcomeRequest, Outcomes
-from bed.seeds import generator, uniform
+from bed.seeds import generator
 from bed.simulators.exemplar import Shelf, ranked_outcomes, shelf_of
 
 __all__ = ["ConditionalSimulator", "fit_conditional_simulator"]
@@ -42,7 +42,7 @@ _RIDGE = 4.0
 
 @dataclass(frozen=True, eq=False)
 class ConditionalSimulator:
-    """Draws y ~ p(y | x, theta', I) by inverse CDF: equal seeds give coupled outcomes.
+    """Draws y ~ p(y | x, theta', I) by inverse CDF over ranked outcomes.
 
     Attributes:
         tags: relations between h' and the evidence that it knows.
@@ -55,6 +55,8 @@ class ConditionalSimulator:
     shelves: Mapping[Shelf, tuple[Outcome, ...]]
     coefficients: Mapping[Shelf, Array]
     log_spread: Mapping[Shelf, Array]
+
+    ranks_outcomes: ClassVar[bool] = True
 
     def sample(self, requests: Sequence[OutcomeRequest]) -> Outcomes:
         """Draw every outcome; a kind or branch never seen in training fails its request."""
@@ -73,7 +75,7 @@ class ConditionalSimulator:
             ranked = self.shelves[shelf]
             spread = np.exp(bounded[i] @ self.log_spread[shelf])
             centre = features[i] @ self.coefficients[shelf]
-            rank = ndtr(centre + spread * ndtri(uniform(request.seed)))
+            rank = ndtr(centre + spread * ndtri(request.position))
             values[i] = ranked[min(int(rank * len(ranked)), len(ranked) - 1)]
         return Outcomes(tuple(values), tuple(reasons))
 

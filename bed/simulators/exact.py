@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from bed.errors import DataError, ImpossibleEvidenceError
 from bed.evidence import Fields, Outcome
 from bed.protocols import OutcomeRequest, Outcomes
-from bed.seeds import uniform
 from bed.worlds import World
 
 __all__ = ["ExactSimulator"]
@@ -16,7 +16,7 @@ __all__ = ["ExactSimulator"]
 
 @dataclass(frozen=True)
 class ExactSimulator:
-    """Draws y ~ p(y | x, theta', I) by inverse CDF: equal seeds give coupled outcomes.
+    """Draws y ~ p(y | x, theta', I) by inverse CDF over outcomes ranked by support of theta'.
 
     Attributes:
         worlds: name -> world.
@@ -26,6 +26,8 @@ class ExactSimulator:
 
     worlds: Mapping[str, World]
     knows_evidence: bool = True
+
+    ranks_outcomes: ClassVar[bool] = True
 
     def sample(self, requests: Sequence[OutcomeRequest]) -> Outcomes:
         """Draw every outcome; a branch of probability zero is a failed request."""
@@ -46,5 +48,6 @@ class ExactSimulator:
         observed = world.observed(request.evidence) if self.knows_evidence else []
         candidate = world.index(request.experiment)
         p_y = world.branch_outcomes(candidate, request.supportive, observed)
-        y = int(np.searchsorted(np.cumsum(p_y), uniform(request.seed), side="right"))
-        return Outcome(Fields(y=min(y, len(p_y) - 1)))
+        ranked = world.by_support(candidate)
+        place = int(np.searchsorted(np.cumsum(p_y[ranked]), request.position, side="right"))
+        return Outcome(Fields(y=int(ranked[min(place, len(ranked) - 1)])))

@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bed.domains import kind, reading
 from bed.errors import DataError
 from bed.evidence import Episode, Outcome
 from bed.protocols import OutcomeRequest, Outcomes
-from bed.seeds import uniform
 
 __all__ = ["ExemplarSimulator", "Shelf", "fit_exemplar_simulator", "ranked_outcomes"]
 
@@ -20,14 +20,16 @@ Shelf = tuple[str, str, bool]
 class ExemplarSimulator:
     """Draws a training outcome; it knows the kind and the branch, not the evidence.
 
-    Outcomes are ranked by how much they support h', and a draw takes the rank that its seed's
-    uniform number falls on: equal seeds give coupled outcomes.
+    Outcomes are ranked by how much they support h', and a draw takes the rank that its position
+    falls on: equal seeds give coupled outcomes.
 
     Attributes:
         shelves: ranked training outcomes by domain, kind and branch.
     """
 
     shelves: Mapping[Shelf, tuple[Outcome, ...]]
+
+    ranks_outcomes: ClassVar[bool] = True
 
     def sample(self, requests: Sequence[OutcomeRequest]) -> Outcomes:
         """Draw every outcome; a kind or branch never seen in training fails its request."""
@@ -40,7 +42,7 @@ class ExemplarSimulator:
                 values.append(None)
                 reasons.append(str(error))
             else:
-                values.append(ranked[int(uniform(request.seed) * len(ranked))])
+                values.append(ranked[int(request.position * len(ranked))])
                 reasons.append(None)
         return Outcomes(tuple(values), tuple(reasons))
 

@@ -1,4 +1,4 @@
-"""Platt recalibration and averaging over orders."""
+"""Platt recalibration, averages over orders and over repeats."""
 
 import math
 from collections.abc import Callable
@@ -6,11 +6,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bed.belief import PermutationAveraged, Recalibrated, fit_platt
+from bed.belief import PermutationAveraged, Recalibrated, Repeated, fit_platt
 from bed.errors import DataError
 from bed.information import log_odds, probability
 from bed.protocols import BeliefQuery
-from tests.factories import TARGET, ScriptedBelief, flag, plains
+from bed.seeds import derive_seed, uniform
+from tests.factories import TARGET, BentBelief, ScriptedBelief, flag, plains, two_way_belief
 
 EVIDENCE = tuple(flag(x, True) for x in plains(4))
 
@@ -69,6 +70,7 @@ def test_platt_of_certain_and_separable_forecasts_is_finite() -> None:
         (lambda: Recalibrated(ScriptedBelief(first_counts_most), math.inf), "slope inf"),
         (lambda: Recalibrated(ScriptedBelief(first_counts_most), 1, math.nan), "intercept nan"),
         (lambda: PermutationAveraged(ScriptedBelief(first_counts_most), 0), "at least one order"),
+        (lambda: Repeated(ScriptedBelief(first_counts_most), 1), "num_draws is 1; .* two draws"),
     ],
 )
 def test_invalid_settings_are_refused(call: Callable[[], object], message: str) -> None:
@@ -139,3 +141,83 @@ def test_a_failed_order_fails_its_query_alone() -> None:
     answers = model.probabilities(queries)
     assert answers.reasons == (None, "no parse", None)
     assert answers.probabilities == pytest.approx([0.7, math.nan, 0.7], nan_ok=True)
+
+
+def by_seed(query: BeliefQuery) -> float:
+    """A belief that answers with a new number for every seed."""
+    return 0.2 + 0.6 * uniform(query.seed)
+
+
+def test_repeats_are_averaged_with_their_noise() -> None:
+    inner = ScriptedBelief(by_seed)
+    queries = [BeliefQuery(TARGET, EVIDENCE, 3), BeliefQuery(TARGET, (), 4)]
+    answers = Repeated(inner, 5).probabilities(queries)
+    assert len(inner.batches) == 1
+    assert [(q.hypothesis, q.evidence) for q in inner.queries] == [
+        (q.hypothesis, q.evidence) for q in queries for _ in range(5)
+    ]
+    assert len({query.seed for query in inner.queries}) == 10
+    assert answers.noise is not None
+    for row in range(2):
+        drawn = np.array([by_seed(query) for query in inner.queries[5 * row : 5 * row + 5]])
+        p = drawn.mean()
+        assert answers.probabilities[row] == pytest.approx(p)
+        # the slope of the log odds is 1 / p (1 - p)
+        spread = drawn.std(ddof=1) / math.sqrt(5) / (p * (1 - p))
+        assert answers.noise[row] == pytest.approx(spread)
+
+
+def test_noise_by_hand() -> None:
+    seen = iter([0.3, 0.5, 1.0, 1.0])
+    answers = Repeated(ScriptedBelief(lambda query: next(seen)), 2).probabilities(
+        [BeliefQuery(TARGET, (), seed) for seed in (0, 1)]
+    )
+    assert answers.probabilities.tolist() == pytest.approx([0.4, 1.0])
+    # half the difference of two, over 0.4 * 0.6; and none where both are certain
+    assert answers.noise == pytest.approx([0.1 / 0.24, 0.0])
+
+
+def test_the_noise_is_the_scatter_of_the_mean() -> None:
+    model = Repeated(BentBelief(two_way_belief(0.3), jitter=0.3), 4)
+    answers = model.probabilities([BeliefQuery(TARGET, (), seed) for seed in range(2000)])
+    scatter = log_odds(answers.probabilities).std()
+    assert answers.noise is not None
+    # 0.3 / sqrt(4), each known to 1/sqrt(4000); the second order takes about 1%
+    told = math.sqrt((answers.noise**2).mean())
+    for found in (scatter, told):
+        assert found == pytest.approx(0.15, rel=4 / math.sqrt(4000) + 0.02)
+
+
+def test_a_failed_repeat_fails_its_query_alone() -> None:
+    seeds = [derive_seed(1, "repeat", draw) for draw in range(3)]
+    model = Repeated(ScriptedBelief(lambda q: "no parse" if q.seed == seeds[2] else 0.7), 3)
+    answers = model.probabilities([BeliefQuery(TARGET, (), seed) for seed in range(3)])
+    assert answers.reasons == (None, "no parse", None)
+    assert answers.probabilities == pytest.approx([0.7, math.nan, 0.7], nan_ok=True)
+    assert answers.noise == pytest.approx([0.0, math.nan, 0.0], nan_ok=True, abs=1e-12)
+
+
+def test_orders_scatter_too() -> None:
+    query = BeliefQuery(TARGET, EVIDENCE)
+    assert (
+        PermutationAveraged(ScriptedBelief(first_counts_most), 1).probabilities([query]).noise
+        is None
+    )
+    inner = ScriptedBelief(first_counts_most)
+    answers = PermutationAveraged(inner, 6).probabilities([query])
+    drawn = np.array([first_counts_most(asked) for asked in inner.queries])
+    p = drawn.mean()
+    spread = drawn.std(ddof=1) / math.sqrt(6) / (p * (1 - p))
+    assert answers.noise == pytest.approx([spread])
+
+
+def test_recalibration_stretches_the_noise() -> None:
+    sampled = Repeated(ScriptedBelief(by_seed), 4)
+    raw, mended = (
+        model.probabilities([BeliefQuery(TARGET, (), seed) for seed in range(3)]).noise
+        for model in (sampled, Recalibrated(sampled, 0.4, 1.0))
+    )
+    assert raw is not None
+    assert mended == pytest.approx(0.4 * raw)
+    plain = Recalibrated(ScriptedBelief(by_seed), 0.4)
+    assert plain.probabilities([BeliefQuery(TARGET)]).noise is None

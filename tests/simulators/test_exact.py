@@ -42,11 +42,26 @@ def test_draws_follow_the_branch(knows_evidence: bool, supportive: bool) -> None
 
 def test_equal_seeds_give_the_same_quantile() -> None:
     simulator = ExactSimulator(WORLDS)
-    supported, unsupported = (drawn(simulator, branch, 500) for branch in (True, False))
+    rank = np.argsort(WORLD.by_support(1))
+    supported, unsupported = (rank[drawn(simulator, branch, 500)] for branch in (True, False))
     # inverse CDF: both are monotone in one hidden number, so they never go opposite ways
     order = np.lexsort((unsupported, supported))
     assert (np.diff(unsupported[order]) >= 0).all()
-    assert np.array_equal(supported, drawn(simulator, True, 500))
+    assert np.array_equal(supported, rank[drawn(simulator, True, 500)])
+
+
+@pytest.mark.parametrize("supportive", [True, False])
+def test_levels_run_from_the_least_to_the_most_supportive_outcome(supportive: bool) -> None:
+    levels = (np.arange(2000) + 0.5) / 2000
+    requests = [
+        OutcomeRequest(WORLD.experiment(1), supportive, EVIDENCE, level=level) for level in levels
+    ]
+    outcomes = ExactSimulator(WORLDS).sample(requests).values
+    found = [y.fields["y"] for y in outcomes if y is not None]
+    law = WORLD.branch_outcomes(1, supportive, [(0, 1)])
+    likely, unlikely = (WORLD.branch_outcomes(1, branch, []) for branch in (True, False))
+    assert found == sorted(found, key=lambda y: likely[y] / unlikely[y])
+    assert np.bincount(found) / 2000 == pytest.approx(law, abs=1 / 2000)
 
 
 @pytest.mark.parametrize(

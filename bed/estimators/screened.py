@@ -1,0 +1,227 @@
+"""Successive halving: one imagined outcome for every candidate, four more for the best quarter.
+
+Most candidates can be told from the best by one look. The first look is at the likelier branch, at
+an outward level; what the other branch would do follows from coherence,
+
+    w p(theta | y+) + (1 - w) p(theta | y-) = p(theta).
+
+The finalists' branches are then averaged over the middles of equal strata, two of the likelier
+branch and three of the other, and scored in the Jensen-Shannon form (`forms`). For 16 candidates
+this comes to 3 belief calls and 2 simulator calls a candidate, as many as `FactoredEIG` makes.
+
+The finalists also tell whether the belief is coherent. Where their gap raises a doubt (`trust`) the
+first look has proved nothing, and `FactoredEIG`, which asks both branches of all, takes over.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bed.errors import DataError
+from bed.estimators.asking import (
+    Futures,
+    Plan,
+    draw_outcomes,
+    imagined_futures,
+    present_beliefs,
+)
+from bed.estimators.base_rates import BaseRates, at_base_rates, check_base_rates
+from bed.estimators.coherence import check_slope, recalibrated
+from bed.estimators.factored import FactoredEIG, expected_information, mended_gap
+from bed.estimators.forms import branch_mean
+from bed.estimators.scores import Estimator, Flat, Scores, assembled, flattened, per_cost
+from bed.estimators.trust import allowed_gap, common_gap
+from bed.protocols import (
+    BeliefModel,
+    DesignProblem,
+    OutcomeRequest,
+    OutcomeSimulator,
+    ranks_outcomes,
+)
+
+__all__ = ["ScreenedEIG"]
+
+Array = NDArray[np.float64]
+
+_SHAPE = (2, 3)
+_OUTWARD = (0.75, 0.25)
+"""Level of the first look by branch, the supportive one first; also the middle of a half."""
+
+_OTHER = (1 / 6, 1 / 2, 5 / 6)
+_SHARE_OF_FINALISTS = 0.25
+_FEWEST_FINALISTS = 2
+
+
+@dataclass(frozen=True)
+class ScreenedEIG(Estimator):
+    """EIG by successive halving, for simulators that rank their outcomes.
+
+    A quarter of the candidates, at least two, become finalists: those with the most information
+    per cost at the first look. The estimate of the others is the first look's, at most what the
+    worst finalist is worth, since a first look at an outward level promises too much.
+
+    Attributes:
+        belief: answers p(theta|I), p(theta'|I) and p(theta|I,x,y).
+        simulator: gives outcomes at chosen levels.
+        slope: multiplies each log-odds update of the belief; below 1 tames overreaction.
+        base_rates: see `BaseRates`; moves the weight of each branch.
+    """
+
+    belief: BeliefModel
+    simulator: OutcomeSimulator
+    slope: float = 1.0
+    base_rates: BaseRates | None = None
+
+    def __post_init__(self) -> None:
+        if not ranks_outcomes(self.simulator):
+            raise DataError(
+                f"{type(self.simulator).__name__} does not rank its outcomes, so it cannot place "
+                "them at levels; use FactoredEIG"
+            )
+        check_slope(self.slope)
+        check_base_rates(self.base_rates)
+
+    def score_batch(self, problems: Sequence[DesignProblem]) -> list[Scores]:
+        """Score every candidate of every problem: two rounds, and one more where in doubt."""
+        if not problems:
+            return []
+        scores, gaps = self._screened(problems)
+        doubtful = [i for i, gap in enumerate(gaps) if abs(gap) > allowed_gap(False, inf)]
+        thorough = FactoredEIG(
+            self.belief, self.simulator, slope=self.slope, base_rates=self.base_rates
+        )
+        again = thorough.score_batch([problems[i] for i in doubtful])
+        for i, of in zip(doubtful, again, strict=True):
+            padded = np.full_like(scores[i].posterior, np.nan)
+            padded[:, :, :1] = of.posterior
+            scores[i] = replace(of, posterior=padded, calls=scores[i].calls + of.calls)
+        return scores
+
+    def _screened(self, problems: Sequence[DesignProblem]) -> tuple[list[Scores], list[float]]:
+        """Return the scores by screening, and the finalists' common gap in each problem."""
+        present = present_beliefs(self.belief, problems)
+        weights = [
+            at_base_rates([problem], now.weight, self.base_rates)
+            for problem, now in zip(problems, present, strict=True)
+        ]
+        weight = np.concatenate(weights)
+        looks = [_first_look(*of) for of in zip(problems, weights, strict=True)]
+        looked = self._imagined(problems, looks)
+        seen = flattened(problems, present, [(looks, looked)], _SHAPE)
+        first, first_stderr = self._first_estimate(seen, weight)
+        finalists = _finalists(problems, first)
+        more = [_second_look(*of) for of in zip(problems, weights, finalists, strict=True)]
+        futures = self._imagined(problems, more)
+        flat = flattened(problems, present, [(looks, looked), (more, futures)], _SHAPE)
+        flat = replace(
+            flat, reasons=[b or a for a, b in zip(flat.reasons, seen.reasons, strict=True)]
+        )
+        is_final = np.concatenate(finalists)
+        # of the others one branch only was asked, which their first estimate has made use of
+        filled = np.where(is_final[:, None, None], flat.posterior, flat.prior[:, None, None])
+        eig, stderr = expected_information(
+            replace(flat, posterior=filled), weight, "js", self.slope
+        )
+        others = _at_most_the_finalists(problems, first, eig, is_final)
+        final = replace(flat, posterior=np.where(is_final[:, None, None], flat.posterior, np.nan))
+        judged = mended_gap(final, weight, self.slope)
+        scores = assembled(
+            problems,
+            present,
+            [looked, futures],
+            flat,
+            eig=np.where(is_final, eig, others),
+            eig_stderr=np.where(is_final, stderr, first_stderr),
+            branch_weight=weight,
+            coherence_gap=branch_mean(weight, final.posterior) - flat.prior,
+            raw_coherence_gap=branch_mean(flat.weight, final.posterior) - flat.prior,
+            judged_gap=judged,
+            allowed=[allowed_gap(False, inf)] * len(problems),
+        )
+        ends = np.cumsum([len(problem.candidates) for problem in problems])[:-1]
+        gaps = [
+            common_gap(now.prior, of)
+            for now, of in zip(present, np.split(judged, ends), strict=True)
+        ]
+        return scores, gaps
+
+    def _imagined(self, problems: Sequence[DesignProblem], plans: Sequence[Plan]) -> list[Futures]:
+        drawn = draw_outcomes(self.simulator, plans)
+        return imagined_futures(self.belief, problems, plans, drawn)
+
+    def _first_estimate(self, seen: Flat, weight: Array) -> tuple[Array, Array]:
+        """Return EIG and standard error from one posterior and what coherence says of the other."""
+        # a failed prior fails its candidates by their reasons, whatever stands here
+        before = np.where(np.isnan(seen.prior), 0.5, seen.prior)
+        posterior = recalibrated(before, seen.posterior, self.slope)[:, :, :1]
+        supportive, share = _is_supportive_likelier(weight), np.maximum(weight, 1.0 - weight)
+        look = np.where(supportive, posterior[:, 0, 0], posterior[:, 1, 0])
+        odds = share / np.where(share < 1, 1.0 - share, np.inf)
+        other = np.clip(before - odds * (look - before), 0.0, 1.0)
+        both = np.where(supportive[:, None], np.stack([look, other], 1), np.stack([other, look], 1))
+        noise = self.slope * seen.posterior_noise[:, :, :1]
+        filled = replace(seen, posterior=both[:, :, None], posterior_noise=noise)
+        return expected_information(filled, weight, "js", slope=1.0)
+
+
+def _is_supportive_likelier(weight: Array) -> NDArray[np.bool_]:
+    """Return whether theta'=1 is the likelier branch; rounding does not decide an even one."""
+    return np.asarray(weight > 0.5 - 1e-9)
+
+
+def _first_look(problem: DesignProblem, weight: Array) -> Plan:
+    """Plan one outcome of each candidate's likelier branch, at its outward level."""
+    plan: Plan = {}
+    branches = np.where(_is_supportive_likelier(weight), 0, 1).tolist()
+    for k in np.flatnonzero(~np.isnan(weight)).tolist():
+        branch = branches[k]
+        plan[k, branch, 0] = _request(problem, k, branch, _OUTWARD[branch])
+    return plan
+
+
+def _second_look(problem: DesignProblem, weight: Array, is_final: NDArray[np.bool_]) -> Plan:
+    """Plan the rest of both branches' strata for the finalists."""
+    plan: Plan = {}
+    branches = np.where(_is_supportive_likelier(weight), 0, 1).tolist()
+    for k in np.flatnonzero(is_final).tolist():
+        branch = branches[k]
+        plan[k, branch, 1] = _request(problem, k, branch, 1.0 - _OUTWARD[branch])
+        if 0 < weight[k] < 1:
+            for s, level in enumerate(_OTHER):
+                plan[k, 1 - branch, s] = _request(problem, k, 1 - branch, level)
+    return plan
+
+
+def _request(problem: DesignProblem, k: int, branch: int, level: float) -> OutcomeRequest:
+    x = problem.candidates[k]
+    return OutcomeRequest(x, branch == 0, problem.evidence, problem.seed, level)
+
+
+def _finalists(problems: Sequence[DesignProblem], eig: Array) -> list[NDArray[np.bool_]]:
+    """Return for each problem which candidates are worth a second look."""
+    chosen, start = [], 0
+    for problem in problems:
+        size = len(problem.candidates)
+        cost = np.array([x.cost for x in problem.candidates])
+        worth = per_cost(eig[start : start + size], cost)
+        start += size
+        count = max(_FEWEST_FINALISTS, ceil(_SHARE_OF_FINALISTS * size))
+        is_final = np.zeros(size, dtype=np.bool_)
+        is_final[np.argsort(-worth, kind="stable")[:count]] = True
+        chosen.append(is_final & ~np.isnan(worth))
+    return chosen
+
+
+def _at_most_the_finalists(
+    problems: Sequence[DesignProblem], first: Array, eig: Array, is_final: NDArray[np.bool_]
+) -> Array:
+    """Return first estimates, per cost at most what the problem's worst finalist is worth."""
+    cost = np.array([x.cost for problem in problems for x in problem.candidates])
+    owner = np.repeat(np.arange(len(problems)), [len(p.candidates) for p in problems])
+    worth = np.where(is_final & ~np.isnan(eig), per_cost(eig, cost), np.inf)
+    lowest = np.full(len(problems), np.inf)
+    np.minimum.at(lowest, owner, worth)
+    return np.asarray(np.minimum(first, lowest[owner] * cost))
