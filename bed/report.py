@@ -139,8 +139,8 @@ def report(run: xr.Dataset, num_draws: int = NUM_DRAWS) -> dict[str, Any]:
     a belief that was never reached. The coherence gaps are mean absolute values at the first
     step, `raw_` before branch weights were moved to their base rates. `failed` counts candidates
     that were not scored, `steps_without_choice` steps at which nothing could be chosen, `doubted`
-    choices whose scores were not to be trusted and `not_told_apart` those with more than one
-    candidate within the noise of the best.
+    choices whose scores were not to be trusted (`doubt` is the first reason) and `not_told_apart`
+    those with more than one candidate within the noise of the best.
     """
     study = json.loads(run.attrs["fingerprint"])
     main, *others = run["tracker"].values.tolist()
@@ -215,10 +215,12 @@ def _policy_counts(run: xr.Dataset, p: int) -> dict[str, Any]:
     """Return counts over all episodes, those left out included: they were paid for."""
     calls = ("belief_calls", "simulator_calls", "belief_calls_sent", "simulator_calls_sent")
     unfinished = run["chosen"].values[p] < 0
+    doubts = [doubt for doubt in run["doubt"].values[p].ravel().tolist() if doubt]
     return {
         **{name: int(run[name].values[p].sum()) for name in calls},
         "failed": int(run["failed"].values[p].sum()),
-        "doubted": int((run["doubted"].values[p] > 0).sum()),
+        "doubted": len(doubts),
+        "doubt": doubts[0] if doubts else None,
         "not_told_apart": int((run["within_noise"].values[p] > 1).sum()),
         "choices": int((~unfinished).sum()),
         "steps_without_choice": int(unfinished.sum()),

@@ -17,11 +17,13 @@ __all__ = ["SCHEMA", "load_run", "save_run"]
 SCHEMA = "bed-run/2"
 _VARIABLES = {
     "belief",
+    "doubt",
     "reason",
     "tier",
     "chosen",
     "num_tied",
     "promised",
+    "within_noise",
     "failed",
     "belief_calls",
     "simulator_calls",

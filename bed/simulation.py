@@ -32,7 +32,6 @@ _PER_CHOICE = {
     "chosen": (np.int16, -1, "pool index of the experiment run; -1 where none was"),
     "num_tied": (np.int16, 0, "candidates that shared the best worth"),
     "within_noise": (np.int16, 0, "candidates that cannot be told from the best, itself included"),
-    "doubted": (np.int16, 0, "doubts about the scores"),
     "promised": (np.float64, np.nan, "bits promised: EIG of the chosen candidate"),
     "failed": (np.int16, 0, "candidates that could not be scored"),
     "belief_calls": (np.int32, 0, "belief queries asked"),
@@ -41,6 +40,11 @@ _PER_CHOICE = {
     "simulator_calls_sent": (np.int32, 0, "outcomes sent, identical ones once"),
 }
 _Arrays = dict[str, np.ndarray]
+
+_WORDS_PER_CHOICE = {
+    "reason": "why a candidate or the choice failed",
+    "doubt": "why the scores are not to be trusted",
+}
 
 _PER_CANDIDATE = {
     "worth": "what the policy ranks by; NaN where not scored or already run",
@@ -218,16 +222,23 @@ def _blank(study: Study) -> xr.Dataset:
         for name, text in _PER_CANDIDATE.items()
     }
     belief = np.full((len(study.trackers), num_policies, num_episodes, steps + 1), np.nan)
-    reason = np.full((num_policies, num_episodes, steps), "", dtype=object)
+    words = {
+        name: (
+            choice_dims,
+            np.full((num_policies, num_episodes, steps), "", dtype=object),
+            {"is": text},
+        )
+        for name, text in _WORDS_PER_CHOICE.items()
+    }
     return xr.Dataset(
         {
             "belief": (("tracker", "policy", "episode", "step"), belief, {"is": "p(theta = 1)"}),
-            "reason": (choice_dims, reason, {"is": "why a candidate or the choice failed"}),
             "tier": (
                 ("episode", "candidate"),
                 tiers,
                 {"is": "relevance, 1 most; 0 is no candidate"},
             ),
+            **words,
             **per_choice,
             **per_candidate,
         },
@@ -320,7 +331,7 @@ def _record(
             arrays["promised"][at] = choice.eig[choice.index]
     arrays["num_tied"][at] = len(choice.tied)
     arrays["within_noise"][at] = len(choice.within_noise)
-    arrays["doubted"][at] = len(choice.doubts)
+    arrays["doubt"][at] = "; ".join(choice.doubts)
     arrays["failed"][at] = len(choice.failures)
     if choice.failures or choice.index is None:
         arrays["reason"][at] = choice.failures[0] if choice.failures else choice.reason

@@ -43,6 +43,11 @@ def print_report(found: Mapping[str, Any]) -> None:
     console.print(_path(found["policies"], found["brier"], found["steps"], "The whole path"))
     console.print(_differences(found["comparisons"], "Paired differences"))
     console.print(_cost(found["policies"], "Calls and failures, all steps"))
+    for name, row in found["policies"].items():
+        if row["doubted"]:
+            console.print(
+                f"[yellow]{name}: {row['doubted']:,} choices doubted; the first: {row['doubt']}"
+            )
     console.print(
         f"Brier score of the tracker before any experiment: {found['brier']['before']:.3f}"
     )

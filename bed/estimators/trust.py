@@ -82,8 +82,8 @@ def _incoherent(gap: float, allowed: float) -> str | None:
         return None
     return (
         f"imagined posteriors lie {gap:+.2f} nats from the prior over all candidates (allowed: "
-        f"{allowed:.2f}), so belief and simulator contradict each other; recalibrate the belief, "
-        "move branch weights to their base rates, use form='js', or draw more samples"
+        f"{allowed:.2f}), so belief and simulator contradict each other; recalibrate the belief "
+        "(fit_platt), move branch weights to base rates, renormalise, or draw more samples"
     )
 
 

@@ -33,7 +33,7 @@ def run_bed(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int
 
 def test_json_is_the_whole_of_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run_bed(
-        capsys, "simulate", "--limit", 3, "--steps", 2, "--policy", "eig", "--json"
+        capsys, "simulate", "--limit", 3, "--steps", 2, "--policy", "eig-levels", "--json"
     )
     found = json.loads(out)
     assert code == 0
@@ -41,7 +41,7 @@ def test_json_is_the_whole_of_stdout(capsys: pytest.CaptureFixture[str]) -> None
     assert found["episodes"] == {"world": 3}
     assert found["steps"] == 2
     assert found["seed"] == 0
-    figures = found["policies"]["eig"]
+    figures = found["policies"]["eig-levels"]
     assert set(figures["first_gain_bits"]) == {"mean", "lo", "hi"}
     assert set(figures["first_log_gain_bits"]) == {"mean", "lo", "hi"}
     assert len(figures["belief_in_truth"]) == 3
@@ -49,13 +49,16 @@ def test_json_is_the_whole_of_stdout(capsys: pytest.CaptureFixture[str]) -> None
     assert figures["belief_calls"] == 3 * (1 + 3 * 16 + 1 + 3 * 15)
     assert figures["simulator_calls"] == 3 * (2 * 16 + 2 * 15)
     assert figures["failed"] == 0
+    assert (figures["choices"], figures["doubted"], figures["not_told_apart"]) == (6, 0, 0)
     assert isinstance(figures["promised_bits"], float)
 
 
 def test_tables_name_every_policy(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run_bed(capsys, "simulate", "--limit", 2, "--steps", 1)
     assert code == 0
-    policies = "random relevance uncertainty eig-nested eig-exemplar eig-simulate eig exact"
+    policies = (
+        "random relevance uncertainty eig-nested eig-exemplar eig-simulate eig-levels eig exact"
+    )
     for policy in [*policies.split(), "hindsight"]:
         assert f"│ {policy} " in out
     assert "95% intervals" in out
