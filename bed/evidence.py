@@ -6,6 +6,7 @@ field means belongs to the domain (`bed.domains`), never to these classes.
 
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
@@ -159,7 +160,9 @@ class Experiment:
             raise DataError(f"experiment {self.id!r}: hypothesis must be a Hypothesis")
         for name in ("cost", "is_repeatable"):
             object.__setattr__(self, name, _unboxed(getattr(self, name)))
-        if not (isinstance(self.cost, int | float) and 0 < self.cost < math.inf):
+        # below the smallest normal number a worth per cost would overflow
+        smallest = sys.float_info.min
+        if not (isinstance(self.cost, int | float) and smallest <= self.cost < math.inf):
             raise DataError(
                 f"experiment {self.id!r}: cost {self.cost!r} must be finite and above 0"
             )

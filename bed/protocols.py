@@ -49,7 +49,8 @@ class Beliefs:
         probabilities: shape (num_queries,), in [0, 1]; NaN where the query failed.
         reasons: why each failed query failed; None where it did not.
         noise: standard error of each answer's log odds (nats), shape (num_queries,), from a model
-            that asked more than once; None from one that cannot say.
+            that asked more than once; NaN for an answer whose noise is unknown, None from a model
+            that never knows.
     """
 
     probabilities: NDArray[np.float64]
@@ -76,9 +77,12 @@ class Beliefs:
             noise = np.asarray(self.noise, dtype=np.float64)
             if noise.shape != values.shape:
                 raise DataError(f"noise of shape {noise.shape} for beliefs of shape {values.shape}")
-            if (bad := ~failed & (noise < 0)).any():
+            if (bad := ~failed & ((noise < 0) | np.isinf(noise))).any():
                 place = int(np.flatnonzero(bad)[0])
-                raise DataError(f"noise {place} is {noise[place]!r}; a standard error is 0 or more")
+                raise DataError(
+                    f"noise {place} is {noise[place]}; a standard error is finite and 0 or more, "
+                    "or NaN where it is unknown"
+                )
             object.__setattr__(self, "noise", np.where(failed, np.nan, noise))
 
 
@@ -165,7 +169,7 @@ class OutcomeSimulator(Protocol):
 
 def ranks_outcomes(simulator: OutcomeSimulator) -> bool:
     """Return whether a simulator promises to honour `OutcomeRequest.level`."""
-    return getattr(simulator, "ranks_outcomes", False) is True
+    return bool(getattr(simulator, "ranks_outcomes", False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +230,9 @@ class Choice:
         worth: shape (num_candidates,), what the policy ranks by; NaN where not scored.
         reason: why this one, or why none.
         tied: indices that share the best worth; the lowest of them is chosen.
-        within_noise: indices that cannot be told from the best: their worth falls short of it by
-            less than the standard error of the difference, or equals it. The highest is still
-            chosen.
+        within_noise: indices whose worth equals the best or falls short of it by less than one
+            standard error of the difference. Where no noise is known that is the best alone, which
+            says nothing of how distinct it is. The highest is still chosen.
         doubts: why the worths are not to be trusted, and what mends it; empty where they are.
         eig: bits, shape (num_candidates,); None for a policy that promises no information.
         coherence_gap: shape (num_candidates,); None where the policy has none.

@@ -67,7 +67,9 @@ def load_run(path: Path) -> xr.Dataset:
     except Exception as error:  # a damaged file makes its reader raise anything at all
         raise DataError(f"{path} cannot be read as a run: {error}") from error
     if run.attrs.get("schema") != SCHEMA:
-        raise DataError(f"{path} has schema {run.attrs.get('schema')!r}, not {SCHEMA!r}")
+        raise DataError(
+            f"{path} has schema {run.attrs.get('schema')!r}, not {SCHEMA!r}; run it again"
+        )
     lacking = sorted(_VARIABLES - set(map(str, run.variables)) | _ATTRIBUTES - set(run.attrs))
     if lacking:
         raise DataError(f"{path} lacks {', '.join(lacking)}: of another version of bed, or damaged")

@@ -10,7 +10,9 @@ genes. The episode file comes from `bed episodes build depmap`.
 
 import argparse
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from operator import neg
 from pathlib import Path
 from typing import Any
 
@@ -107,29 +109,39 @@ def print_table(found: dict[str, Any]) -> None:
         "% fewer than paper",
         "Brier after",
     ):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for name, of in found["policies"].items():
         if name == "eig":
             continue
-        row = against.get(name)
+        row = against.get(name) if name != "paper" else None
         table.add_row(
             name,
-            _interval(of["first_gain_bits"]),
-            "" if row is None else _interval(row["first_gain_bits"], -1),
+            _interval(of["first_gain_bits"], float),
+            "" if row is None else _interval(row["first_gain_bits"], neg),
             _plain(of["promised_bits"]),
             _plain(of["coherence_gap"]),
             _plain(of["experiments_to"][LEVEL], ".2f"),
-            "" if row is None else _interval(row["fewer_experiments_percent"][LEVEL], -1, ".0f"),
+            ""
+            if row is None
+            else _interval(row["fewer_experiments_percent"][LEVEL], _turned, ".0f"),
             _plain(found["brier"][name]),
         )
-    Console(width=140).print(table)
+    Console(width=150).print(table)
 
 
-def _interval(value: dict[str, Any], sign: int = 1, form: str = ".3f") -> str:
+def _turned(percent: float) -> float:
+    """Return how many percent fewer b needs than a, from how many fewer a needs than b."""
+    return 100.0 * (1.0 - 1.0 / (1.0 - percent / 100.0))
+
+
+def _interval(value: dict[str, Any], change: Callable[[float], float], form: str = ".3f") -> str:
     if value["mean"] is None:
         return "-"
-    low, high = sorted(sign * value[k] if value[k] is not None else 0.0 for k in ("lo", "hi"))
-    return f"{sign * value['mean']:{form}} [{low:{form}}, {high:{form}}]"
+    point = format(change(value["mean"]), form)
+    if value["lo"] is None:
+        return point
+    low, high = sorted(change(value[end]) for end in ("lo", "hi"))
+    return f"{point} [{low:{form}}, {high:{form}}]"
 
 
 def _plain(value: float | None, form: str = ".3f") -> str:

@@ -2,8 +2,9 @@
 
 Prints one table a world: how far each estimator is from the exact EIG of 16 candidates (RMSE), how
 well it ranks them (Spearman), how often it picks the best and what it loses where it does not, with
-standard errors over problems. All but the rows that say so make the paper's calls: 3 to the belief
-and 2 to the simulator a candidate. `docs/estimators.md` draws the conclusions.
+standard errors over problems, and how many outcomes it asked for a candidate. All but the rows that
+say so make the paper's calls: 3 to the belief and 2 to the simulator a candidate.
+`docs/estimators.md` draws the conclusions.
 
     python benchmarks/estimators.py [--problems 1000] [--seed 0] [--figure docs/estimators.svg]
 """
@@ -22,6 +23,7 @@ from rich.table import Table
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
+from bed.atomic import require_writable
 from bed.belief import ExactBelief, Repeated
 from bed.episodes.synthetic import sample_world_episodes
 from bed.estimators import (
@@ -281,11 +283,19 @@ def exact(worlds: dict[str, World], problems: Sequence[DesignProblem]) -> list[A
 
 @dataclass(frozen=True)
 class Figures:
-    """Means over problems with their standard errors, in the order of `COLUMNS`."""
+    """Means over problems.
+
+    Attributes:
+        mean: in the order of `COLUMNS`.
+        stderr: their standard errors.
+        doubted: share of problems whose scores carry a doubt.
+        outcomes: outcomes asked of the simulator, a candidate.
+    """
 
     mean: Array
     stderr: Array
     doubted: float
+    outcomes: float
 
 
 COLUMNS = ("RMSE, bits", "Spearman", "P(best)", "regret, bits")
@@ -294,7 +304,7 @@ FORMATS = (".4f", ".3f", ".3f", ".4f")
 
 def figures(study: Study, build: Build) -> Figures:
     """Score every problem of a study with one estimator."""
-    rows, doubted = [], []
+    rows, doubted, outcomes = [], [], []
     for setting, problems, truths in study.batches:
         for truth, scores in zip(truths, build(setting).score_batch(problems), strict=True):
             best = int(np.nanargmax(scores.eig))
@@ -302,11 +312,12 @@ def figures(study: Study, build: Build) -> Figures:
             is_best, regret = truth[best] == truth.max(), truth.max() - truth[best]
             rows.append([error, _rank_correlation(truth, scores.eig), is_best, regret])
             doubted.append(bool(scores.doubts))
+            outcomes.append(scores.calls.simulator / len(truth))
     table = np.array(rows, dtype=np.float64)
     mean, stderr = np.nanmean(table, axis=0), np.nanstd(table, axis=0) / np.sqrt(len(table))
     mean[0] = np.sqrt(mean[0])
     stderr[0] /= 2.0 * mean[0]
-    return Figures(mean, stderr, float(np.mean(doubted)))
+    return Figures(mean, stderr, float(np.mean(doubted)), float(np.mean(outcomes)))
 
 
 def _rank_correlation(truth: Array, estimate: Array) -> float:
@@ -320,13 +331,15 @@ def _rank_correlation(truth: Array, estimate: Array) -> float:
 def show(console: Console, study: Study, found: dict[str, Figures]) -> None:
     """Print the table of a study."""
     count = sum(len(problems) for _, problems, _ in study.batches)
-    table = _table(f"{study.title} ({count} problems)", ("estimator", *COLUMNS, "doubted"))
+    table = _table(
+        f"{study.title} ({count} problems)", ("estimator", *COLUMNS, "outcomes", "doubted")
+    )
     for label, of_row in found.items():
         cells = [
             f"{mean:{form}} ± {stderr:{form}}"
             for mean, stderr, form in zip(of_row.mean, of_row.stderr, FORMATS, strict=True)
         ]
-        table.add_row(label, *cells, f"{100 * of_row.doubted:.0f}%")
+        table.add_row(label, *cells, f"{of_row.outcomes:.2f}", f"{100 * of_row.doubted:.0f}%")
     console.print(table)
 
 
@@ -401,20 +414,21 @@ def draw(path: Path, tables: dict[str, dict[str, Figures]]) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(
-        1, len(tables), figsize=(4.6 * len(tables), 5.2), layout="constrained"
-    )
-    for ax, (title, found) in zip(axes, tables.items(), strict=True):
+    # text stays text, and the same figures give the same file
+    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "bed"})
+    figure, axes = plt.subplots(2, 2, figsize=(10.5, 9.0), layout="constrained")
+    for ax, (title, found) in zip(axes.flat, tables.items(), strict=True):
         labels, place = list(found), np.arange(len(found))
         mean, stderr = (
-            np.array([getattr(f, k)[2] for f in found.values()]) for k in ("mean", "stderr")
+            np.array([getattr(of, key)[2] for of in found.values()]) for key in ("mean", "stderr")
         )
         ax.errorbar(mean, place, xerr=1.96 * stderr, fmt="o", markersize=4, color="#1f4e79")
         ax.axvline(mean[labels.index("paper")], color="#b0b0b0", linewidth=1, zorder=0)
         ax.set_yticks(place, labels, fontsize=8)
+        ax.set_xlim(0.4, 1.0)
         ax.invert_yaxis()
-        ax.set_title(title, fontsize=9, loc="left")
-        ax.set_xlabel("P(best of 16), 95% interval")
+        ax.set_title(title, fontsize=10, loc="left")
+        ax.set_xlabel("P(best of 16), 95% interval; grey: the paper's")
         ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, metadata={"Date": None})
 
@@ -461,6 +475,12 @@ def main() -> None:
     parser.add_argument("--only", choices=list(studies(0, 0)), help="one world alone")
     parser.add_argument("--figure", type=Path, help="where to draw P(best), as .svg or .png")
     options = parser.parse_args()
+    if options.problems < BATCHES:
+        parser.error(f"--problems is {options.problems}; {BATCHES} are the fewest")
+    if options.figure is not None:
+        if options.only is not None:
+            parser.error("--figure shows several worlds; leave --only out")
+        require_writable(options.figure)
     console = Console(width=130)
     panels = {}
     for name, build in studies(options.problems, options.seed).items():

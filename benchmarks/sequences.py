@@ -163,6 +163,8 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=4096)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if options.episodes < 16:
+        parser.error(f"--episodes is {options.episodes}; 16 are the fewest")
     console = Console(width=140)
     for pool in get_args(Pool):
         for made in tables(pool, options.episodes, options.seed):

@@ -223,6 +223,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if min(options.episodes, options.repeats) < 1:
+        parser.error("--episodes and --repeats must be at least 1")
     console = Console(width=100)
     for pool in get_args(Pool):
         report(console, pool, options.episodes, options.repeats, options.seed)

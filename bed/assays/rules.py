@@ -175,7 +175,7 @@ class Screened(Rule):
         implied = jnp.clip(p - share / (1.0 - share) * (moved - p), _SMALLEST, 1.0 - _SMALLEST)
         log_ratio = jnp.log(implied) - jnp.log1p(-implied) - odds
         first = information(
-            "kl",
+            "js",
             odds,
             (Imagined(share, *look), Imagined(1.0 - share, jnp.expm1(log_ratio), log_ratio)),
         )
@@ -192,7 +192,8 @@ class Screened(Rule):
         first = jnp.where(is_gone, -jnp.inf, first)
         count = jnp.maximum(2, jnp.ceil(0.25 * (~is_gone).sum(axis=0)).astype(jnp.int32))
         is_final = _rank(first) < count
-        worst = jnp.min(jnp.where(is_final & ~is_gone, second, jnp.inf), axis=0)
+        # a hair below, so that no tie goes to a candidate that was looked at once
+        worst = 0.999 * jnp.min(jnp.where(is_final & ~is_gone, second, jnp.inf), axis=0)
         return jnp.where(is_final, second, jnp.minimum(first, worst)) / np.float32(LOG2)
 
 

@@ -112,7 +112,7 @@ def assay_paths(
     Raises:
         DataError: for an unknown pool, and for sizes out of range.
     """
-    _check_sizes(num_episodes, pool, num_steps, num_candidates)
+    _check_sizes(num_episodes, pool, num_steps, num_candidates, seed)
     of = keys(seed_words(seed), num_episodes)
     paths: Paths = _compiled(of, tuple(rules), pool, num_steps, num_candidates)
     return paths
@@ -130,14 +130,19 @@ def assay_uniforms(
     Raises:
         DataError: for an unknown pool, and for sizes out of range.
     """
-    _check_sizes(num_episodes, pool, num_steps, num_candidates)
+    _check_sizes(num_episodes, pool, num_steps, num_candidates, seed)
     return draw_uniforms(keys(seed_words(seed), num_episodes), pool, num_steps, num_candidates)
 
 
 def _named(policies: Sequence[str] | Mapping[str, Rule]) -> Mapping[str, Rule]:
     if not policies:
         raise DataError(f"no policies: name at least one of {', '.join(RULES)}")
+    if isinstance(policies, str):
+        raise DataError(f"policies is the text {policies!r}; give a list of names")
     if isinstance(policies, Mapping):
+        for name, rule in policies.items():
+            if not isinstance(rule, Rule):
+                raise DataError(f"policy {name!r} is {rule!r}, no rule of bed.assays")
         return policies
     unknown = [name for name in policies if name not in RULES]
     if unknown:
@@ -145,7 +150,11 @@ def _named(policies: Sequence[str] | Mapping[str, Rule]) -> Mapping[str, Rule]:
     return {name: RULES[name] for name in policies}
 
 
-def _check_sizes(num_episodes: int, pool: Pool, num_steps: int, num_candidates: int) -> None:
+def _check_sizes(
+    num_episodes: int, pool: Pool, num_steps: int, num_candidates: int, seed: int
+) -> None:
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or abs(seed) >= 1 << 63:
+        raise DataError(f"seed is {seed!r}: it must be a whole number of at most 63 bits")
     if pool not in get_args(Pool):
         raise DataError(f"unknown pool {pool!r}; use 'fixed' or 'fresh'")
     for name, value, limit in (
@@ -153,8 +162,11 @@ def _check_sizes(num_episodes: int, pool: Pool, num_steps: int, num_candidates: 
         ("num_steps", num_steps, LIMIT),
         ("num_candidates", num_candidates, LIMIT),
     ):
-        if not 1 <= value < limit:
-            raise DataError(f"{name} is {value!r}: it must be at least 1 and below {limit}")
+        is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not is_whole or not 1 <= value < limit:
+            raise DataError(
+                f"{name} is {value!r}: it must be a whole number of at least 1 and below {limit}"
+            )
     if pool == "fixed" and num_steps > num_candidates:
         raise DataError(
             f"num_steps is {num_steps}, but a fixed pool of {num_candidates} candidates lasts no "

@@ -148,8 +148,16 @@ def _averaged(belief: BeliefModel, asked: Sequence[BeliefQuery], times: int) -> 
         next(filter(None, answers.reasons[row : row + times]), None)
         for row in range(0, len(asked), times)
     )
-    if times < 2:
-        return Beliefs(mean, reasons, answers.noise)
+    # equal questions get equal answers, which tell nothing of the noise
+    is_told = np.array(
+        [len(set(asked[row : row + times])) > 1 for row in range(0, len(asked), times)], dtype=bool
+    )
     variance = mean * (1.0 - mean)
-    spread = values.std(axis=1, ddof=1) / np.sqrt(times)
-    return Beliefs(mean, reasons, spread / np.where(variance > 0, variance, 1.0))
+    spread = np.full(mean.shape, np.nan)
+    if is_told.any():
+        spread = values.std(axis=1, ddof=1) / np.sqrt(times) / np.where(variance > 0, variance, 1.0)
+    if answers.noise is None:
+        return Beliefs(mean, reasons, np.where(is_told, spread, np.nan))
+    inner = answers.noise.reshape(-1, times).mean(axis=1)
+    noise = np.where(is_told, np.fmax(spread, inner / np.sqrt(times)), inner)
+    return Beliefs(mean, reasons, noise)

@@ -30,6 +30,7 @@ __all__ = [
     "Futures",
     "Plan",
     "Present",
+    "ask_beliefs",
     "draw_outcomes",
     "imagined_futures",
     "present_beliefs",
@@ -110,7 +111,7 @@ def present_beliefs(
         for problem, hypotheses in zip(problems, asked, strict=True)
         for hypothesis in hypotheses
     ]
-    values, noise, reasons, is_sent = _ask_beliefs(belief, queries)
+    values, noise, reasons, is_sent = ask_beliefs(belief, queries)
     found, start = [], 0
     for problem in problems:
         first = start + with_prior
@@ -167,7 +168,7 @@ def imagined_futures(
         if stub is not None:
             rows.append(row)
             queries.append(BeliefQuery(problem.target, (*problem.evidence, stub), problem.seed))
-    values, spread, reasons, is_sent = _ask_beliefs(belief, queries)
+    values, spread, reasons, is_sent = ask_beliefs(belief, queries)
     posterior, noise = np.full(len(owners), np.nan), np.full(len(owners), np.nan)
     posterior[rows], noise[rows] = values, spread
     why = list(drawn.reasons)
@@ -195,7 +196,7 @@ def imagined_futures(
     return found
 
 
-def _ask_beliefs(
+def ask_beliefs(
     belief: BeliefModel, queries: Sequence[BeliefQuery]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[str | None], NDArray[np.bool_]]:
     """Return probabilities, their noise in log odds, reasons, and which queries were sent."""

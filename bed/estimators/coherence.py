@@ -26,7 +26,8 @@ def shifted(p: ArrayLike, shift: ArrayLike) -> Array:
 
 def check_slope(slope: float) -> None:
     """Raise DataError unless this is a finite number above 0."""
-    if not (np.isfinite(slope) and slope > 0):
+    is_number = isinstance(slope, int | float | np.number) and not isinstance(slope, bool)
+    if not (is_number and np.isfinite(slope) and slope > 0):
         raise DataError(f"slope {slope!r} must be finite and above 0")
 
 

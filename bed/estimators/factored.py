@@ -21,8 +21,16 @@ from bed.estimators.asking import Plan, draw_outcomes, imagined_futures, present
 from bed.estimators.base_rates import BaseRates, at_base_rates, check_base_rates
 from bed.estimators.coherence import check_slope, recalibrated, renormalised
 from bed.estimators.forms import Form, branch_mean, check_form, information_bits, noise_bits
-from bed.estimators.scores import Estimator, Flat, Scores, assembled, check_num_samples, flattened
-from bed.estimators.trust import allowed_gap
+from bed.estimators.scores import (
+    Estimator,
+    Flat,
+    Scores,
+    assembled,
+    check_num_samples,
+    flattened,
+    split,
+)
+from bed.estimators.trust import FEWEST_DRAWS, RECALIBRATE, REPEAT, Grounds, allowed_gap
 from bed.evidence import Experiment
 from bed.information import LOG2, checked_probabilities
 from bed.protocols import (
@@ -34,7 +42,14 @@ from bed.protocols import (
 )
 from bed.seeds import derive_seed
 
-__all__ = ["Coupling", "FactoredEIG", "Form", "expected_information", "factored_eig", "mended_gap"]
+__all__ = [
+    "Coupling",
+    "FactoredEIG",
+    "Form",
+    "coherence_gaps",
+    "expected_information",
+    "factored_eig",
+]
 
 Array = NDArray[np.float64]
 
@@ -91,8 +106,9 @@ class FactoredEIG(Estimator):
             other, several at the middles of equal strata. None takes "levels" where the simulator
             ranks its outcomes and "branches" where it does not. Coupled draws need a simulator
             whose equal seeds give coupled outcomes.
-        outward: level in (0, 1); 0.5 is the median. Above it the outcome that stands for a branch
-            is a little more telling than its middle, which makes up for the tails.
+        outward: level in (0, 1) of the one outcome at levels; 0.5 is the median. Above it the
+            outcome that stands for a branch is a little more telling than its middle, which makes
+            up for the tails. Without effect on several outcomes and on random draws.
         slope: multiplies each log-odds update of the belief; below 1 tames overreaction.
         renormalise: one common logit shift makes the posteriors' weighted mean equal the prior.
         base_rates: relation tag -> share of supported outcomes in training. Where given, the
@@ -159,6 +175,7 @@ class FactoredEIG(Estimator):
         futures = imagined_futures(self.belief, problems, plans, drawn)
         flat = flattened(problems, present, [(plans, futures)], (2, self.num_samples))
         weight = at_base_rates(problems, flat.weight, self.base_rates)
+        gaps = coherence_gaps(flat, weight, self.slope)
         eig, stderr = expected_information(
             flat, weight, self.form, self.slope, self.renormalise, self._scatter
         )
@@ -170,14 +187,37 @@ class FactoredEIG(Estimator):
             eig=eig,
             eig_stderr=stderr,
             branch_weight=weight,
-            coherence_gap=branch_mean(weight, flat.posterior) - flat.prior,
-            raw_coherence_gap=branch_mean(flat.weight, flat.posterior) - flat.prior,
-            judged_gap=mended_gap(flat, weight, self.slope),
-            allowed=[
-                allowed_gap(self.form == "js" or self.renormalise, self._num_draws(problem))
-                for problem in problems
-            ],
+            coherence_gap=gaps.given,
+            raw_coherence_gap=gaps.raw,
+            grounds=self._grounds(problems, gaps.mended, stderr),
         )
+
+    def _grounds(
+        self, problems: Sequence[DesignProblem], gap: Array, stderr: Array
+    ) -> list[Grounds]:
+        is_robust = self.form == "js" or self.renormalise
+        is_random = self.coupling != "levels"
+        of_gap, of_noise = [RECALIBRATE], [REPEAT]
+        if self.base_rates is None:
+            of_gap.append("move branch weights to base rates (base_rates=...)")
+        if not is_robust:
+            of_gap.append("leave the gap out (renormalise=True)")
+        if is_random:
+            of_gap.append("draw more samples")
+            of_noise.append("draw more samples")
+        is_told = not is_random or self.num_samples == 1 or self.num_samples >= FEWEST_DRAWS
+        return [
+            Grounds(
+                gap_here,
+                stderr_here if is_told else np.full_like(stderr_here, np.nan),
+                allowed_gap(is_robust, self._num_draws(problem)),
+                of_gap,
+                of_noise,
+            )
+            for problem, gap_here, stderr_here in zip(
+                problems, split(problems, gap), split(problems, stderr), strict=True
+            )
+        ]
 
     def _scatter(self, weight: Array, values: Array) -> Array:
         """Return the standard error of a branch mean over random draws; NaN where none tell it."""
@@ -277,12 +317,41 @@ def expected_information(
     return eig, stderr
 
 
-def mended_gap(flat: Flat, weight: Array, slope: float) -> Array:
-    """Return the coherence gaps that are left once updates are multiplied by `slope`, flat."""
-    known = ~np.isnan(flat.prior)
-    prior = np.where(known, flat.prior, 0.5)
-    gap = branch_mean(weight, recalibrated(prior, flat.posterior, slope)) - prior
-    return np.where(known, gap, np.nan)
+@dataclass(frozen=True)
+class Gaps:
+    """How far the mean of imagined posteriors lies from the prior, flat; NaN where incomplete.
+
+    Attributes:
+        given: as the belief gave it, at branch weights moved to their base rates.
+        raw: as the belief gave it.
+        mended: after the slope, which is what scores rest on.
+    """
+
+    given: Array
+    raw: Array
+    mended: Array
+
+
+def coherence_gaps(flat: Flat, weight: Array, slope: float) -> Gaps:
+    """Return the coherence gaps of candidates of which all that was asked is known.
+
+    Args:
+        flat: see `bed.estimators.scores.Flat`, before candidates fail for other reasons.
+        weight: of the supportive branch, at its base rate, shape (n,).
+        slope: see `FactoredEIG`.
+    """
+    complete = np.array([reason is None for reason in flat.reasons], dtype=bool)
+    prior = np.where(complete, flat.prior, 0.5)
+    mended = recalibrated(prior, flat.posterior, slope)
+    given, raw, left = (
+        np.where(complete, branch_mean(w, posterior) - prior, np.nan)
+        for w, posterior in (
+            (weight, flat.posterior),
+            (flat.weight, flat.posterior),
+            (weight, mended),
+        )
+    )
+    return Gaps(given, raw, left)
 
 
 def _combined(parts: Array) -> Array:

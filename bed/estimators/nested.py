@@ -14,8 +14,9 @@ import numpy as np
 
 from bed.estimators.asking import Plan, Present, draw_outcomes, imagined_futures, present_beliefs
 from bed.estimators.base_rates import BaseRates, at_base_rates, check_base_rates
-from bed.estimators.scores import Estimator, Scores, assembled, check_num_samples, flattened
-from bed.estimators.trust import allowed_gap
+from bed.estimators.forms import noise_bits
+from bed.estimators.scores import Estimator, Scores, assembled, check_num_samples, flattened, split
+from bed.estimators.trust import FEWEST_DRAWS, RECALIBRATE, REPEAT, Grounds, allowed_gap
 from bed.information import information_gain_bits
 from bed.protocols import BeliefModel, DesignProblem, OutcomeRequest, OutcomeSimulator
 from bed.seeds import derive_seed, uniform
@@ -52,13 +53,24 @@ class NestedMonteCarloEIG(Estimator):
         drawn = draw_outcomes(self.simulator, plans)
         futures = imagined_futures(self.belief, problems, plans, drawn)
         flat = flattened(problems, present, [(plans, futures)], (1, self.num_samples))
-        known = np.array([reason is None for reason in flat.reasons], dtype=bool)
-        eig, stderr = np.full(len(known), np.nan), np.full(len(known), np.nan)
-        bits = information_gain_bits(flat.prior[known, None], flat.posterior[known, 0])
-        eig[known] = bits.mean(axis=1)
+        complete = np.array([reason is None for reason in flat.reasons], dtype=bool)
+        eig, stderr = (np.full(len(complete), np.nan) for _ in range(2))
+        posterior = flat.posterior[complete]
+        bits = information_gain_bits(flat.prior[complete, None], posterior[:, 0])
+        eig[complete] = bits.mean(axis=1)
         if self.num_samples > 1:
-            stderr[known] = bits.std(axis=1, ddof=1) / np.sqrt(self.num_samples)
-        gap = flat.posterior[:, 0].mean(axis=1) - flat.prior
+            # belief noise scatters the draws too
+            stderr[complete] = bits.std(axis=1, ddof=1) / np.sqrt(self.num_samples)
+        else:
+            one = np.ones(len(posterior))
+            both = np.concatenate([posterior, np.full_like(posterior, np.nan)], axis=1)
+            noise = np.concatenate([flat.posterior_noise[complete]] * 2, axis=1)
+            unknown = np.full(len(posterior), np.nan)
+            stderr[complete] = noise_bits(
+                flat.prior[complete], one, both, "entropy", unknown, noise
+            )
+        gap = np.where(complete, flat.posterior[:, 0].mean(axis=1) - flat.prior, np.nan)
+        is_told = self.num_samples == 1 or self.num_samples >= FEWEST_DRAWS
         return assembled(
             problems,
             present,
@@ -69,9 +81,19 @@ class NestedMonteCarloEIG(Estimator):
             branch_weight=at_base_rates(problems, flat.weight, self.base_rates),
             # the branches were drawn at the moved weights, so there is no other gap to report
             coherence_gap=gap,
-            raw_coherence_gap=np.full(len(known), np.nan),
-            judged_gap=gap,
-            allowed=[allowed_gap(False, len(plan)) for plan in plans],
+            raw_coherence_gap=np.full(len(complete), np.nan),
+            grounds=[
+                Grounds(
+                    of_gap,
+                    of_stderr if is_told else np.full_like(of_stderr, np.nan),
+                    allowed_gap(False, len(plan)),
+                    (RECALIBRATE, "draw more samples"),
+                    (REPEAT, "draw more samples"),
+                )
+                for of_gap, of_stderr, plan in zip(
+                    split(problems, gap), split(problems, stderr), plans, strict=True
+                )
+            ],
         )
 
     def _plan(self, problem: DesignProblem, now: Present) -> Plan:

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from bed.errors import DataError
 from bed.estimators.asking import Futures, Plan, Present
-from bed.estimators.trust import doubts
+from bed.estimators.trust import Grounds, doubts
 from bed.evidence import Evidence, Experiment, Hypothesis
 from bed.protocols import Calls, DesignProblem
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Estimator", "Flat", "Scores", "assembled", "check_num_samples", "flattened", "per_cost"]
+__all__ = ["Estimator", "Flat", "Scores", "assembled", "check_num_samples", "flattened", "split"]
 
 Array = NDArray[np.float64]
 
@@ -31,13 +31,14 @@ class Scores:
     Attributes:
         candidates: in the order of the problem.
         eig: bits, shape (num_candidates,); never clipped, NaN where not scored.
-        eig_stderr: bits, from the scatter of random draws and the noise of beliefs; NaN where
-            neither is known.
+        eig_stderr: bits, from the scatter of random draws and the noise of beliefs, without that
+            of the prior, which all candidates share; NaN where neither is known.
         prior: p(theta = 1 | I).
         branch_weight: p(theta' = 1 | I), shape (num_candidates,).
         posterior: p(theta = 1 | I, x, y), shape (num_candidates, num_branches, num_samples); NaN
             where none was asked for or it failed.
-        coherence_gap: weighted mean of the posteriors, as the model gave them, minus the prior. It
+        coherence_gap: weighted mean of the posteriors, as the model gave them, minus the prior;
+            NaN where a part of them was not asked for (as in screening) or failed. It
             is 0 for a Bayesian belief whose simulator agrees with it; where it is large, the EIG
             is not to be believed (see `renormalise` of `FactoredEIG`).
         raw_coherence_gap: the same with the branch weight as the belief gave it, before it was
@@ -90,7 +91,7 @@ class Scores:
                 "belief_calls_sent": self.calls.belief_sent,
                 "simulator_calls": self.calls.simulator,
                 "simulator_calls_sent": self.calls.simulator_sent,
-                "doubts": list(self.doubts),
+                "doubts": "\n".join(self.doubts),
             },
         )
 
@@ -121,21 +122,17 @@ class Estimator(ABC):
         Returns:
             A dataset over `candidate`: `eig` (bits, never clipped), `eig_stderr`, `branch_weight`,
             `posterior` (branch, sample), `coherence_gap`, `raw_coherence_gap`, `cost`, `status`,
-            `reason`; the call counts and `doubts`, a list of sentences, are attributes. A candidate
-            that could not be scored has status "failed".
+            `reason`; the call counts and `doubts`, one a line, are attributes. A candidate that
+            could not be scored has status "failed".
         """
         problem = DesignProblem(target, tuple(evidence), tuple(candidates), seed)
         return self.score_batch([problem])[0].dataset()
 
 
-def per_cost(worth: Array, cost: Array) -> Array:
-    """Return worth per cost; a loss is not made smaller by a high cost."""
-    return np.where(worth > 0, worth / cost, worth)
-
-
 def check_num_samples(num_samples: int) -> None:
     """Raise DataError unless this is a whole number of at least 1."""
-    if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 1:
+    is_whole = isinstance(num_samples, int | np.integer) and not isinstance(num_samples, bool)
+    if not is_whole or num_samples < 1:
         raise DataError(f"num_samples is {num_samples!r}; it must be a whole number of 1 or more")
 
 
@@ -202,6 +199,12 @@ def flattened(
     )
 
 
+def split(problems: Sequence[DesignProblem], values: Array) -> list[Array]:
+    """Return flat values as one array a problem."""
+    ends = np.cumsum([len(problem.candidates) for problem in problems])
+    return np.split(values, ends[:-1])
+
+
 def assembled(
     problems: Sequence[DesignProblem],
     present: Sequence[Present],
@@ -212,8 +215,7 @@ def assembled(
     branch_weight: Array,
     coherence_gap: Array,
     raw_coherence_gap: Array,
-    judged_gap: Array,
-    allowed: Sequence[float],
+    grounds: Sequence[Grounds],
 ) -> list[Scores]:
     """Return flat results as one `Scores` a problem.
 
@@ -227,8 +229,7 @@ def assembled(
         branch_weight: likewise.
         coherence_gap: likewise.
         raw_coherence_gap: likewise.
-        judged_gap: the coherence gap that doubts go by, flat.
-        allowed: the coherence gap allowed in each problem, see `allowed_gap`.
+        grounds: what doubts go by, one a problem.
     """
     scores, start = [], 0
     for i, problem in enumerate(problems):
@@ -248,10 +249,9 @@ def assembled(
                 calls=sum((of_round[i].calls for of_round in futures), present[i].calls),
                 doubts=doubts(
                     present[i].prior,
-                    judged_gap[here],
                     eig[here],
-                    eig_stderr[here],
-                    allowed[i],
+                    np.array([candidate.cost for candidate in problem.candidates]),
+                    grounds[i],
                 ),
             )
         )

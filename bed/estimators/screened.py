@@ -10,7 +10,8 @@ branch and three of the other, and scored in the Jensen-Shannon form (`forms`). 
 this comes to 3 belief calls and 2 simulator calls a candidate, as many as `FactoredEIG` makes.
 
 The finalists also tell whether the belief is coherent. Where their gap raises a doubt (`trust`) the
-first look has proved nothing, and `FactoredEIG`, which asks both branches of all, takes over.
+first look has proved nothing, and `FactoredEIG`, which asks both branches of all, takes over; so it
+does where no finalist could be scored.
 """
 
 from collections.abc import Sequence
@@ -30,10 +31,17 @@ from bed.estimators.asking import (
 )
 from bed.estimators.base_rates import BaseRates, at_base_rates, check_base_rates
 from bed.estimators.coherence import check_slope, recalibrated
-from bed.estimators.factored import FactoredEIG, expected_information, mended_gap
-from bed.estimators.forms import branch_mean
-from bed.estimators.scores import Estimator, Flat, Scores, assembled, flattened, per_cost
-from bed.estimators.trust import allowed_gap, common_gap
+from bed.estimators.factored import FactoredEIG, coherence_gaps, expected_information
+from bed.estimators.scores import Estimator, Flat, Scores, assembled, flattened, split
+from bed.estimators.trust import (
+    RECALIBRATE,
+    REPEAT,
+    Grounds,
+    allowed_gap,
+    common_gap,
+    per_cost,
+)
+from bed.information import LOG2, kl_bits, log_odds
 from bed.protocols import (
     BeliefModel,
     DesignProblem,
@@ -53,6 +61,8 @@ _OUTWARD = (0.75, 0.25)
 _OTHER = (1 / 6, 1 / 2, 5 / 6)
 _SHARE_OF_FINALISTS = 0.25
 _FEWEST_FINALISTS = 2
+_HAIR = 1e-3
+_ALLOWED = allowed_gap(False, inf)
 
 
 @dataclass(frozen=True)
@@ -60,8 +70,8 @@ class ScreenedEIG(Estimator):
     """EIG by successive halving, for simulators that rank their outcomes.
 
     A quarter of the candidates, at least two, become finalists: those with the most information
-    per cost at the first look. The estimate of the others is the first look's, at most what the
-    worst finalist is worth, since a first look at an outward level promises too much.
+    per cost at the first look. The estimate of the others is the first look's, but below that of
+    the worst finalist per cost, since a first look at an outward level promises too much.
 
     Attributes:
         belief: answers p(theta|I), p(theta'|I) and p(theta|I,x,y).
@@ -88,20 +98,22 @@ class ScreenedEIG(Estimator):
         """Score every candidate of every problem: two rounds, and one more where in doubt."""
         if not problems:
             return []
-        scores, gaps = self._screened(problems)
-        doubtful = [i for i, gap in enumerate(gaps) if abs(gap) > allowed_gap(False, inf)]
+        scores, unsettled = self._screened(problems)
         thorough = FactoredEIG(
             self.belief, self.simulator, slope=self.slope, base_rates=self.base_rates
         )
-        again = thorough.score_batch([problems[i] for i in doubtful])
-        for i, of in zip(doubtful, again, strict=True):
+        again = thorough.score_batch([problems[i] for i in unsettled])
+        for i, of in zip(unsettled, again, strict=True):
             padded = np.full_like(scores[i].posterior, np.nan)
             padded[:, :, :1] = of.posterior
             scores[i] = replace(of, posterior=padded, calls=scores[i].calls + of.calls)
         return scores
 
-    def _screened(self, problems: Sequence[DesignProblem]) -> tuple[list[Scores], list[float]]:
-        """Return the scores by screening, and the finalists' common gap in each problem."""
+    def _screened(self, problems: Sequence[DesignProblem]) -> tuple[list[Scores], list[int]]:
+        """Return the scores by screening, and the problems that it cannot settle.
+
+        Those are where the finalists' gap raises a doubt, or where no finalist could be scored.
+        """
         present = present_beliefs(self.belief, problems)
         weights = [
             at_base_rates([problem], now.weight, self.base_rates)
@@ -121,32 +133,37 @@ class ScreenedEIG(Estimator):
         )
         is_final = np.concatenate(finalists)
         # of the others one branch only was asked, which their first estimate has made use of
+        final = replace(flat, posterior=np.where(is_final[:, None, None], flat.posterior, np.nan))
+        gaps = coherence_gaps(final, weight, self.slope)
         filled = np.where(is_final[:, None, None], flat.posterior, flat.prior[:, None, None])
         eig, stderr = expected_information(
             replace(flat, posterior=filled), weight, "js", self.slope
         )
-        others = _at_most_the_finalists(problems, first, eig, is_final)
-        final = replace(flat, posterior=np.where(is_final[:, None, None], flat.posterior, np.nan))
-        judged = mended_gap(final, weight, self.slope)
+        others = _below_the_finalists(problems, first, eig, is_final)
+        eig, stderr = np.where(is_final, eig, others), np.where(is_final, stderr, first_stderr)
+        gap_of = split(problems, gaps.mended)
         scores = assembled(
             problems,
             present,
             [looked, futures],
             flat,
-            eig=np.where(is_final, eig, others),
-            eig_stderr=np.where(is_final, stderr, first_stderr),
+            eig=eig,
+            eig_stderr=stderr,
             branch_weight=weight,
-            coherence_gap=branch_mean(weight, final.posterior) - flat.prior,
-            raw_coherence_gap=branch_mean(flat.weight, final.posterior) - flat.prior,
-            judged_gap=judged,
-            allowed=[allowed_gap(False, inf)] * len(problems),
+            coherence_gap=gaps.given,
+            raw_coherence_gap=gaps.raw,
+            grounds=[
+                Grounds(gap, of_stderr, _ALLOWED, (RECALIBRATE,), (REPEAT,))
+                for gap, of_stderr in zip(gap_of, split(problems, stderr), strict=True)
+            ],
         )
-        ends = np.cumsum([len(problem.candidates) for problem in problems])[:-1]
-        gaps = [
-            common_gap(now.prior, of)
-            for now, of in zip(present, np.split(judged, ends), strict=True)
+        unsettled = [
+            i
+            for i, of in enumerate(scores)
+            if abs(common_gap(of.prior, gap_of[i])) > _ALLOWED
+            or (finalists[i].any() and np.isnan(of.eig[finalists[i]]).all())
         ]
-        return scores, gaps
+        return scores, unsettled
 
     def _imagined(self, problems: Sequence[DesignProblem], plans: Sequence[Plan]) -> list[Futures]:
         drawn = draw_outcomes(self.simulator, plans)
@@ -162,9 +179,32 @@ class ScreenedEIG(Estimator):
         odds = share / np.where(share < 1, 1.0 - share, np.inf)
         other = np.clip(before - odds * (look - before), 0.0, 1.0)
         both = np.where(supportive[:, None], np.stack([look, other], 1), np.stack([other, look], 1))
-        noise = self.slope * seen.posterior_noise[:, :, :1]
-        filled = replace(seen, posterior=both[:, :, None], posterior_noise=noise)
-        return expected_information(filled, weight, "js", slope=1.0)
+        filled = replace(
+            seen, posterior=both[:, :, None], posterior_noise=np.full((len(look), 2, 1), np.nan)
+        )
+        eig, _ = expected_information(filled, weight, "js", slope=1.0)
+        of_look = np.where(supportive, seen.posterior_noise[:, 0, 0], seen.posterior_noise[:, 1, 0])
+        noise = _first_noise(before, share, look, other, self.slope * of_look, seen.weight_noise)
+        return eig, np.where(np.isnan(eig), np.nan, noise)
+
+
+def _first_noise(
+    prior: Array, share: Array, look: Array, other: Array, look_noise: Array, weight_noise: Array
+) -> Array:
+    """Return the standard error (bits) that noise gives share KL(look) + (1 - share) KL(other).
+
+    The other posterior follows from look and share, so both noises act through it too.
+    """
+    tiny = 1e-12
+    inside = [np.clip(np.nan_to_num(p, nan=0.5), tiny, 1.0 - tiny) for p in (prior, look, other)]
+    before, seen, implied = (log_odds(p) for p in inside)
+    rest = np.maximum(1.0 - share, tiny)
+    by_look = share * (seen - implied) * inside[1] * (1.0 - inside[1])
+    apart = LOG2 * (kl_bits(inside[1], inside[0]) - kl_bits(inside[2], inside[0]))
+    by_share = apart - (implied - before) * (inside[1] - inside[0]) / rest
+    parts = np.stack([by_look * look_noise, by_share * share * rest * weight_noise]) / LOG2
+    unknown = np.isnan(parts).all(axis=0)
+    return np.where(unknown, np.nan, np.sqrt(np.nansum(parts**2, axis=0)))
 
 
 def _is_supportive_likelier(weight: Array) -> NDArray[np.bool_]:
@@ -215,13 +255,16 @@ def _finalists(problems: Sequence[DesignProblem], eig: Array) -> list[NDArray[np
     return chosen
 
 
-def _at_most_the_finalists(
+def _below_the_finalists(
     problems: Sequence[DesignProblem], first: Array, eig: Array, is_final: NDArray[np.bool_]
 ) -> Array:
-    """Return first estimates, per cost at most what the problem's worst finalist is worth."""
+    """Return first estimates, per cost a hair less than what the worst finalist is worth.
+
+    A tie must not go to a candidate that was looked at once.
+    """
     cost = np.array([x.cost for problem in problems for x in problem.candidates])
     owner = np.repeat(np.arange(len(problems)), [len(p.candidates) for p in problems])
     worth = np.where(is_final & ~np.isnan(eig), per_cost(eig, cost), np.inf)
     lowest = np.full(len(problems), np.inf)
     np.minimum.at(lowest, owner, worth)
-    return np.asarray(np.minimum(first, lowest[owner] * cost))
+    return np.asarray(np.minimum(first, (1.0 - _HAIR) * lowest[owner] * cost))

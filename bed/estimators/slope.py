@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
 from bed.errors import DataError
+from bed.estimators.asking import ask_beliefs
 from bed.evidence import Episode
 from bed.information import checked_probabilities, log_odds, probability
 from bed.protocols import BeliefModel, BeliefQuery
@@ -59,7 +60,8 @@ def fit_slope(
         case: names the case of each update, shape (n,); None takes each as its own.
 
     Raises:
-        DataError: for shapes that differ, labels other than 0 and 1, or fewer than 10 cases.
+        DataError: for shapes that differ, labels other than 0 and 1 or of one kind, fewer than 10
+            cases, or a case with two truths.
     """
     start = log_odds(checked_probabilities(before, "before"), _CLIP)
     update = log_odds(checked_probabilities(after, "after"), _CLIP) - start
@@ -75,6 +77,12 @@ def fit_slope(
     names, of_case = np.unique(cases, return_inverse=True)
     if names.size < _FEWEST:
         raise DataError(f"{names.size} resolved cases are too few for a slope; give {_FEWEST}")
+    if np.unique(y).size < 2:
+        raise DataError(f"all {names.size} cases have label {int(y[0])}; a slope needs both")
+
+    shares = np.bincount(of_case, y) / np.bincount(of_case)
+    if ((shares > 0) & (shares < 1)).any():
+        raise DataError(f"case {names[(shares > 0) & (shares < 1)][0]} has both labels")
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         intercept, log_slope = parameters
@@ -92,7 +100,8 @@ def fit_slope(
     of_cases = np.zeros((2, names.size))
     np.add.at(of_cases.T, of_case, ((p - y) * effects).T)
     inverse = np.linalg.inv(curvature)
-    spread = inverse @ (of_cases @ of_cases.T) @ inverse
+    # the prior's own precision stands in the middle too: no information leaves its spread
+    spread = inverse @ (of_cases @ of_cases.T + np.eye(2)) @ inverse
     return Slope(slope, slope * float(np.sqrt(spread[1, 1])), float(intercept), int(names.size))
 
 
@@ -121,8 +130,11 @@ def measured_slope(
             owners.append(e)
             after.append(BeliefQuery(episode.target, (episode.pool[place],), of_query))
     owner = np.array(owners, dtype=np.int64)
-    answers = belief.probabilities([*before, *after]).probabilities
+    answers, _, reasons, _ = ask_beliefs(belief, [*before, *after])
     start, end = answers[: len(before)][owner], answers[len(before) :]
     known = ~np.isnan(start + end)
+    if owner.size and not known.any():
+        raise DataError(f"no query was answered: {next(filter(None, reasons))}")
     label = np.array([episode.label for episode in episodes], dtype=np.int64)[owner]
-    return fit_slope(start[known], end[known], label[known], owner[known])
+    case = np.array([episode.id for episode in episodes])[owner]
+    return fit_slope(start[known], end[known], label[known], case[known])

@@ -7,15 +7,32 @@ chance. Overreaction shows in neither; only resolved cases tell (see `fit_slope`
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bed.information import log_odds
 
-__all__ = ["allowed_gap", "common_gap", "doubts"]
+__all__ = [
+    "FEWEST_DRAWS",
+    "RECALIBRATE",
+    "REPEAT",
+    "Grounds",
+    "allowed_gap",
+    "common_gap",
+    "doubts",
+    "per_cost",
+]
 
 Array = NDArray[np.float64]
+
+FEWEST_DRAWS = 4
+"""Fewer random draws tell too little of their own scatter to base a doubt on."""
+
+RECALIBRATE = "recalibrate the belief (bed.belief.fit_platt, bed.belief.Recalibrated)"
+REPEAT = "average repeated beliefs (bed.belief.Repeated)"
 
 _SENSITIVE = 0.2
 _ROBUST = 1.0
@@ -37,25 +54,38 @@ def allowed_gap(is_robust: bool, num_draws: float) -> float:
     return (_ROBUST if is_robust else _SENSITIVE) + _ONE_DRAW / math.sqrt(num_draws)
 
 
-def doubts(
-    prior: float,
-    coherence_gap: Array,
-    eig: Array,
-    eig_stderr: Array,
-    allowed: float,
-) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class Grounds:
+    """What doubts about the scores of one problem go by.
+
+    Attributes:
+        gap: mean posterior minus prior, with the belief mended as for scoring, shape
+            (num_candidates,); NaN where unknown.
+        stderr: standard error of the EIG, bits; NaN where unknown or told by few draws.
+        allowed: see `allowed_gap`.
+        gap_remedies: what the user can do about a gap.
+        noise_remedies: what the user can do about noise.
+    """
+
+    gap: Array
+    stderr: Array
+    allowed: float
+    gap_remedies: Sequence[str]
+    noise_remedies: Sequence[str]
+
+
+def doubts(prior: float, eig: Array, cost: Array, grounds: Grounds) -> tuple[str, ...]:
     """Return why the scores of one problem are not to be trusted; empty where they are.
 
     Args:
         prior: p(theta=1 | I).
-        coherence_gap: mean posterior minus prior, shape (num_candidates,); NaN where unknown.
         eig: bits, shape (num_candidates,).
-        eig_stderr: bits; NaN where unknown.
-        allowed: see `allowed_gap`.
+        cost: of each candidate.
+        grounds: see `Grounds`.
     """
     found = (
-        _incoherent(common_gap(prior, coherence_gap), allowed),
-        _indistinct(eig, eig_stderr),
+        _incoherent(common_gap(prior, grounds.gap), grounds.allowed, grounds.gap_remedies),
+        _indistinct(eig, cost, grounds.stderr, grounds.noise_remedies),
     )
     return tuple(doubt for doubt in found if doubt is not None)
 
@@ -77,24 +107,27 @@ def common_gap(prior: float, coherence_gap: Array) -> float:
     return float(np.median(log_odds(inside) - log_odds(prior)))
 
 
-def _incoherent(gap: float, allowed: float) -> str | None:
+def _incoherent(gap: float, allowed: float, remedies: Sequence[str]) -> str | None:
     if abs(gap) <= allowed:
         return None
     return (
         f"imagined posteriors lie {gap:+.2f} nats from the prior over all candidates (allowed: "
-        f"{allowed:.2f}), so belief and simulator contradict each other; recalibrate the belief "
-        "(fit_platt), move branch weights to base rates, renormalise, or draw more samples"
+        f"{allowed:.2f}), so belief and simulator contradict each other; {' or '.join(remedies)}"
     )
 
 
-def _indistinct(eig: Array, eig_stderr: Array) -> str | None:
+def _indistinct(eig: Array, cost: Array, stderr: Array, remedies: Sequence[str]) -> str | None:
     if np.isnan(eig).all():
         return None
-    best = int(np.nanargmax(eig))
-    if not eig[best] < 2.0 * eig_stderr[best]:
+    best = int(np.nanargmax(per_cost(eig, cost)))
+    if not eig[best] < 2.0 * stderr[best]:
         return None
     return (
         f"the best candidate promises {eig[best]:.3g} bits with a standard error of "
-        f"{eig_stderr[best]:.2g}, so nothing stands out of the noise; draw more samples, or "
-        "average repeated beliefs"
+        f"{stderr[best]:.2g}, so nothing stands out of the noise; {' or '.join(remedies)}"
     )
+
+
+def per_cost(worth: Array, cost: Array) -> Array:
+    """Return worth per cost; a loss is not made smaller by a high cost."""
+    return np.where(worth > 0, worth / cost, worth)

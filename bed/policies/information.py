@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bed.estimators.scores import Estimator, per_cost
+from bed.estimators.scores import Estimator
+from bed.estimators.trust import per_cost
 from bed.policies.ranking import ranked
 from bed.protocols import Choice, DesignProblem
 

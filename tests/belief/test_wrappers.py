@@ -199,10 +199,11 @@ def test_a_failed_repeat_fails_its_query_alone() -> None:
 
 def test_orders_scatter_too() -> None:
     query = BeliefQuery(TARGET, EVIDENCE)
-    assert (
-        PermutationAveraged(ScriptedBelief(first_counts_most), 1).probabilities([query]).noise
-        is None
-    )
+    # one order, or evidence that has one only, tells nothing of the noise
+    for orders, evidence in ((1, EVIDENCE), (4, EVIDENCE[:1]), (4, ())):
+        alone = PermutationAveraged(ScriptedBelief(first_counts_most), orders)
+        noise = alone.probabilities([BeliefQuery(TARGET, evidence)]).noise
+        assert np.isnan(np.asarray(noise)).all()
     inner = ScriptedBelief(first_counts_most)
     answers = PermutationAveraged(inner, 6).probabilities([query])
     drawn = np.array([first_counts_most(asked) for asked in inner.queries])

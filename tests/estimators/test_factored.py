@@ -296,7 +296,7 @@ def test_scores_as_a_dataset() -> None:
         "belief_calls_sent": 7,
         "simulator_calls": 12,
         "simulator_calls_sent": 12,
-        "doubts": [],
+        "doubts": "",
     }
 
 

@@ -83,21 +83,19 @@ def test_updates_of_one_case_widen_the_standard_error() -> None:
     assert clustered.slope == pytest.approx(careless.slope, rel=1e-9)
     assert clustered.slope == pytest.approx(once.slope, rel=0.02)  # the priors weigh a quarter
     assert clustered.stderr == pytest.approx(once.stderr, rel=0.05)
-    assert careless.stderr == pytest.approx(clustered.stderr / 2, rel=1e-3)
+    assert careless.stderr == pytest.approx(clustered.stderr / 2, rel=0.05)
 
 
-@pytest.mark.parametrize("label", [0.0, 1.0])
-def test_few_cases_of_one_kind_lead_to_no_extremes(label: float) -> None:
-    found = fit_slope([0.5] * 10, [0.0 if label else 1.0] * 10, [label] * 10)
+def test_few_cases_lead_to_no_extremes() -> None:
+    found = fit_slope([0.5] * 10, [0.0, 1.0] * 5, [1, 0] * 5)
     assert 0.05 < found.slope < 1
     assert abs(found.intercept) < 4
-    assert math.isfinite(found.stderr)
 
 
-def test_results_that_move_nothing_tell_no_slope() -> None:
+def test_results_that_move_nothing_leave_the_prior() -> None:
     found = fit_slope([0.3] * 20, [0.3] * 20, [0, 1] * 10)
     assert found.slope == pytest.approx(1)
-    assert found.stderr == pytest.approx(0)
+    assert found.stderr == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -105,6 +103,8 @@ def test_results_that_move_nothing_tell_no_slope() -> None:
     [
         (([0.5] * 9, [0.6] * 9, [1] * 9), "9 resolved cases are too few for a slope; give 10"),
         (([0.5] * 20, [0.6] * 20, [1] * 20, [0, 1] * 10), "2 resolved cases are too few"),
+        (([0.5] * 20, [0.6] * 20, [1] * 20), "all 20 cases have label 1; a slope needs both"),
+        (([0.5] * 20, [0.6] * 20, [1, 0] * 10, [*range(19), 0]), "case 0 has both labels"),
         (([], [], []), "0 resolved cases are too few"),
         (([0.5] * 12, [0.6] * 12, [1] * 11 + [2]), "a label is neither 0 nor 1"),
         (([0.5] * 12, [0.6] * 12, [1] * 11 + [math.nan]), "a label is neither 0 nor 1"),
@@ -186,7 +186,7 @@ def test_at_least_one_result_must_be_shown(num_results: int) -> None:
 
 
 def test_episodes_without_results_tell_nothing() -> None:
-    posed = exact_problems("graded", 12)
+    posed = exact_problems("graded", 16)
     belief = ExactBelief(posed.worlds)
     first, *rest = posed.episodes
     empty = replace(first, pool=(), tiers=(), tags=())

@@ -10,7 +10,7 @@ import pytest
 from bed.belief import Repeated
 from bed.errors import DataError, NothingScoredError
 from bed.estimators import Estimator, ExactEIG, FactoredEIG, Scores
-from bed.estimators.scores import per_cost
+from bed.estimators.trust import per_cost
 from bed.policies import InformationPolicy, choose_one
 from bed.policies.ranking import ranked
 from bed.protocols import Calls, DesignProblem
