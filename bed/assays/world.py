@@ -108,9 +108,10 @@ def divergence(odds: jax.Array, ratio_minus_one: jax.Array, log_ratio: jax.Array
     r = jnp.where(swap, -ratio_minus_one / (1.0 + ratio_minus_one), ratio_minus_one)
     p = jax.nn.sigmoid(-jnp.abs(odds))
     total = 1.0 + p * r
-    q = p * (1.0 + r) / total
-    # cheaper than log1p: the division is there already
-    log_sum = jnp.log(total) + (p * r + (1.0 - total)) / total
+    # one division serves both terms, and is cheaper than log1p
+    inverse = 1.0 / total
+    log_sum = jnp.log(total) + (p * r + (1.0 - total)) * inverse
+    q = p * (1.0 + r) * inverse
     return q * jnp.where(swap, -log_ratio, log_ratio) - log_sum
 
 
