@@ -159,7 +159,7 @@ FAULTY: dict[str, Build] = {
     "fitted slope, KL, levels": _sloped(form="kl"),
     "fitted slope, JS, levels": _sloped(),
     "fitted slope, screened": lambda s: ScreenedEIG(*s.models, slope=s.fitted_slope),
-    "the same, 4 repeats (12+2 calls)": lambda s: ScreenedEIG(
+    "the same, belief asked 4 times": lambda s: ScreenedEIG(
         Repeated(s.belief, 4), s.simulator, slope=s.fitted_slope
     ),
 }

@@ -118,7 +118,8 @@ class Repeated:
     """A sampled belief asked several times, averaged, with its noise.
 
     Attributes:
-        belief: a model whose answers depend on the query's seed.
+        belief: a model whose answers depend on the query's seed; one that ignores it shows no
+            noise at all.
         num_draws: how often each query is asked, each time with a seed of its own.
     """
 

@@ -1,6 +1,9 @@
 """`bed simulate`: compare policies for choosing experiments."""
 
 import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -129,18 +132,42 @@ def _run(study: "Study", partial: Path | None, resume: bool, notes: Console) -> 
     if resume and partial is not None and not partial.exists():
         notes.print(f"Nothing to resume at {partial}: starting.", markup=False)
     try:
-        with _progress(notes) as progress:
+        with _progress(notes) as progress, _interrupts() as check_interrupted:
             task = progress.add_task("Simulating", total=None)
-            return run_study(
-                study,
-                partial,
-                resume,
-                lambda done, total: progress.update(task, completed=done, total=total),
-            )
+
+            def on_progress(done: int, total: int) -> None:
+                check_interrupted()
+                progress.update(task, completed=done, total=total)
+
+            return run_study(study, partial, resume, on_progress)
     except KeyboardInterrupt:
         if partial is not None:
             notes.print(f"Interrupted; {partial} is kept: go on with --resume.", markup=False)
         raise
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], None]]:
+    """Keep an interrupt that falls into a destructor, where Python drops what is raised.
+
+    Yields a function that raises KeyboardInterrupt where one has come.
+    """
+    has_come = False
+
+    def take(*_: object) -> None:
+        nonlocal has_come
+        has_come = True
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if has_come:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, take)
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _progress(console: Console) -> Progress:

@@ -28,7 +28,7 @@ def check_slope(slope: float) -> None:
     """Raise DataError unless this is a finite number above 0."""
     is_number = isinstance(slope, int | float | np.number) and not isinstance(slope, bool)
     if not (is_number and np.isfinite(slope) and slope > 0):
-        raise DataError(f"slope {slope!r} must be finite and above 0")
+        raise DataError(f"slope {slope!r} must be a number, finite and above 0")
 
 
 def recalibrated(prior: Array, posterior: Array, slope: float) -> Array:

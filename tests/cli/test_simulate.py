@@ -1,5 +1,6 @@
 """`bed simulate` as a user meets it: output, files, resuming after a kill, errors."""
 
+import contextlib
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import xarray as xr
@@ -179,6 +181,25 @@ def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert b"go on with --resume" in err
     assert load_run(tmp_path / "run.nc.partial").attrs["done"] >= 1
+
+
+def test_an_interrupt_that_a_destructor_dropped_still_counts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = []
+
+    def run_study(*arguments: Any) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        steps.append(1)
+        arguments[-1](1, 2)
+        steps.append(2)
+
+    monkeypatch.setattr("bed.simulation.simulate", run_study)
+    handler = signal.getsignal(signal.SIGINT)
+    assert run_bed(capsys, "simulate", "--limit", 2, "--policy", "random")[0] == 130
+    assert steps == [1]
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_a_damaged_run_is_an_error_not_a_traceback(
