@@ -16,8 +16,8 @@ belief in the truth. promised: mean EIG of the experiments chosen. coherence gap
 branches' mean posterior minus the prior, 0 where belief and simulator agree; before base rates:
 with branch weights as asked. to 0.7: experiments until the mean curve crosses 0.7, interpolated.
 Brier: after the last step. sent: identical questions once. doubted: choices whose scores were not
-to be trusted, by coherence gap or noise; not told apart: with rivals that tie with the best or lie
-within one standard error of it, where the belief reports any. Intervals resample the split's units."""
+to be trusted, by coherence gap or noise; not told apart: with rivals that tie with the best or are
+within one standard error of it, where noise is known. Intervals resample the split's units."""
 
 _SHARES = ("doubted", "not_told_apart")
 

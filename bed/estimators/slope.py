@@ -3,7 +3,7 @@
     log odds of the truth = log odds before + intercept + slope * (log odds after - before)
 
 A slope below 1 says that results move the belief too far, above 1 too little; an intercept that any
-result moves it one way. `FactoredEIG(..., slope=found.slope)` takes the slope to heart. Noise in the
+result moves it one way. `FactoredEIG(..., slope=found.slope)` takes it to heart. Noise in the
 answers lowers the slope too, as it should: noisy updates deserve less trust.
 """
 
