@@ -352,7 +352,7 @@ def test_nothing_asked_nothing_scored() -> None:
             lambda: ScreenedEIG(BELIEF, ScriptedSimulator()),
             "ScriptedSimulator does not rank its outcomes.*use FactoredEIG",
         ),
-        (lambda: ScreenedEIG(BELIEF, SIMULATOR, slope=-1.0), "slope -1.0 must be finite"),
+        (lambda: ScreenedEIG(BELIEF, SIMULATOR, slope=-1.0), "slope -1.0 must be a number"),
         (lambda: ScreenedEIG(BELIEF, SIMULATOR, base_rates={"a": 1.0}), "base rate of 'a' is 1.0"),
     ],
     ids=["unranked", "slope", "base rates"],
