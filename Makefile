@@ -25,7 +25,7 @@ check: $(VENV)/.dev ## Lint, check the format and the types
 	$(BIN)/mypy $(CODE)
 
 bench: $(VENV)/.core ## Run benchmarks/$(BENCH).py: estimators, sequences, simulate or depmap (options in ARGS)
-	$(BIN)/python benchmarks/$(BENCH).py $(ARGS)
+	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
 clean: ## Remove the environment, the caches and the builds
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -5,7 +5,7 @@ imagined posteriors lay from the prior, how many experiments it took to a belief
 truth, and the paired differences from the paper's estimator, with 95% bootstrap intervals over
 genes. The episode file comes from `bed episodes build depmap`.
 
-    python benchmarks/depmap.py EPISODES.parquet [--limit N] [--seed 0]
+    python -m benchmarks.depmap EPISODES.parquet [--limit N] [--seed 0]
 """
 
 import argparse

@@ -6,11 +6,11 @@ standard errors over problems, and how many outcomes it asked for a candidate. A
 say so make the paper's calls: 3 to the belief and 2 to the simulator a candidate.
 `docs/estimators.md` draws the conclusions.
 
-    python benchmarks/estimators.py [--problems 1000] [--seed 0] [--figure docs/estimators.svg]
+    python -m benchmarks.estimators [--problems 1000] [--seed 0] [--figure docs/estimators.svg]
 """
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,95 +20,24 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from bed.atomic import require_writable
-from bed.belief import ExactBelief, Repeated
-from bed.episodes.synthetic import sample_world_episodes
-from bed.estimators import (
-    Estimator,
-    ExactEIG,
-    FactoredEIG,
-    NestedMonteCarloEIG,
-    ScreenedEIG,
-    measured_slope,
-)
-from bed.evidence import Fields, Outcome, Stub
-from bed.information import log_odds, probability
+from bed.belief import Repeated
+from bed.estimators import Estimator, FactoredEIG, NestedMonteCarloEIG, ScreenedEIG
 from bed.policies import InformationPolicy
-from bed.protocols import BeliefModel, BeliefQuery, Beliefs, DesignProblem, OutcomeSimulator
-from bed.seeds import derive_seed, generator, uniform
 from bed.simulators import ExactSimulator
-from bed.worlds import World
+from benchmarks.problems import (
+    BATCHES,
+    Build,
+    Setting,
+    Study,
+    direct_study,
+    faulty_study,
+    world_study,
+)
 
 Array = NDArray[np.float64]
-Build = Callable[["Setting"], Estimator]
-
-RESOLVED_CASES = 100
-BATCHES = 10
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What an estimator is given: models, and the slope of the belief where it was measured."""
-
-    belief: BeliefModel
-    simulator: OutcomeSimulator
-    known_slope: float = 1.0
-    fitted_slope: float = 1.0
-
-    @property
-    def models(self) -> tuple[BeliefModel, OutcomeSimulator]:
-        """Belief and simulator."""
-        return self.belief, self.simulator
-
-
-@dataclass(frozen=True)
-class Study:
-    """Problems of one kind, each batch with the exact EIG of its candidates.
-
-    Attributes:
-        title: of its table.
-        rows: label -> estimator.
-        batches: setting, problems and exact EIGs; a batch has a measured slope of its own.
-    """
-
-    title: str
-    rows: dict[str, Build]
-    batches: Sequence[tuple[Setting, list[DesignProblem], list[Array]]]
-
-
-@dataclass(frozen=True)
-class FaultyBelief:
-    """An exact belief with three faults, for questions without evidence or with one result.
-
-    Attributes:
-        belief: the exact one.
-        reaction: the log-odds update is this many times the exact one.
-        noise: standard deviation of every answer's log odds, nats.
-        bias: added to the log odds of every posterior of theta, nats.
-    """
-
-    belief: ExactBelief
-    reaction: float = 2.5
-    noise: float = 0.5
-    bias: float = 0.5
-
-    def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
-        """Answer every query; equal ones alike."""
-        before = [BeliefQuery(query.hypothesis) for query in queries]
-        prior = log_odds(self.belief.probabilities(before).probabilities)
-        after = log_odds(self.belief.probabilities(queries).probabilities)
-        shown = np.array([len(query.evidence) for query in queries])
-        drawn = ndtri([uniform(derive_seed(query.seed, *_names(query))) for query in queries])
-        update = self.reaction * (after - prior) + self.bias * (shown > 0)
-        return Beliefs(probability(prior + update + self.noise * drawn))
-
-
-def _names(query: BeliefQuery) -> list[str]:
-    shown = [f"{stub.experiment.id}={stub.outcome.fields['y']}" for stub in query.evidence]
-    return [query.hypothesis.text, *shown]
 
 
 def _factored(**options: Any) -> Build:
@@ -181,104 +110,6 @@ DIRECT: dict[str, Build] = {
     for label in ("paper", "KL, levels .65/.35", "JS, levels .65/.35", "screened")
     for ending, change in (("", lambda build: build), (", ignorant", _ignorant))
 }
-
-
-def world_study(name: str, title: str, count: int, seed: int, revealed: Sequence[int]) -> Study:
-    """Episodes of a calibrated world, after each of some numbers of results."""
-    drawn = sample_world_episodes(name, count // len(revealed), seed)
-    problems = [
-        DesignProblem(
-            episode.target,
-            episode.pool[:shown],
-            tuple(stub.experiment for stub in episode.pool[shown:]),
-            derive_seed(seed, episode.id, shown),
-            episode.id,
-        )
-        for episode in drawn.episodes
-        for shown in revealed
-    ]
-    setting = Setting(ExactBelief(drawn.worlds), ExactSimulator(drawn.worlds))
-    return Study(title, COHERENT, [(setting, problems, exact(drawn.worlds, problems))])
-
-
-def faulty_study(
-    name: str,
-    title: str,
-    count: int,
-    seed: int,
-    faults: Mapping[str, float],
-    rows: dict[str, Build],
-) -> Study:
-    """Beliefs with faults, in batches whose slope was fitted from resolved cases of their own."""
-    batches = []
-    for i in range(BATCHES):
-        of_batch = derive_seed(seed, "batch", i)
-        drawn = sample_world_episodes(name, count // BATCHES, of_batch)
-        resolved = sample_world_episodes(name, RESOLVED_CASES, of_batch, "train")
-        belief = FaultyBelief(ExactBelief(drawn.worlds), **faults)
-        of_resolved = FaultyBelief(ExactBelief(resolved.worlds), **faults)
-        setting = Setting(
-            belief,
-            ExactSimulator(drawn.worlds),
-            known_slope=1.0 / belief.reaction,
-            fitted_slope=measured_slope(of_resolved, resolved.episodes, seed=of_batch).slope,
-        )
-        problems = [
-            DesignProblem(
-                episode.target,
-                (),
-                tuple(stub.experiment for stub in episode.pool),
-                derive_seed(of_batch, episode.id),
-                episode.id,
-            )
-            for episode in drawn.episodes
-        ]
-        batches.append((setting, problems, exact(drawn.worlds, problems)))
-    return Study(title, rows, batches)
-
-
-def direct_study(count: int, seed: int) -> Study:
-    """Worlds in which theta moves the read-out directly, after a result that made it improbable."""
-    worlds, problems = {}, []
-    for i in range(count):
-        world = _direct_world(f"direct-{i}", generator(seed, "direct", i))
-        worlds[world.name] = world
-        *candidates, anchor = world.experiments()
-        known = (Stub(anchor, Outcome(Fields(y=1))),)
-        problem_seed = derive_seed(seed, world.name)
-        problems.append(
-            DesignProblem(world.target(), known, tuple(candidates), problem_seed, world.name)
-        )
-    setting = Setting(ExactBelief(worlds), ExactSimulator(worlds))
-    title = "theta moves the read-out directly, prior .05"
-    return Study(title, DIRECT, [(setting, problems, exact(worlds, problems))])
-
-
-def _direct_world(name: str, rng: np.random.Generator) -> World:
-    """Gaussian read-outs of theta' that theta itself shifts by U(0, 2), and an anchor for theta."""
-    size, edges = 16, np.arange(-3.95, 9.0, 0.1)
-    rho, p0 = rng.beta(1.0, 2.0, size), rng.uniform(0.15, 0.6, size)
-    mu, shift = rng.uniform(0.5, 3.0, size), rng.uniform(0.0, 2.0, size)
-    local = np.stack([p0 * (1.0 - rho), p0 + (1.0 - p0) * rho], axis=1)
-    theta, branch = np.array([0.0, 1.0])[:, None, None], np.array([0.0, 1.0])[:, None]
-    outcome = []
-    for k in range(size):
-        below = ndtr(edges - shift[k] * theta - mu[k] * branch)
-        ends = np.zeros((2, 2, 1)), np.ones((2, 2, 1))
-        outcome.append(np.diff(np.concatenate([ends[0], below, ends[1]], axis=2), axis=2))
-    anchor = np.repeat(np.array([[0.05, 0.95], [0.95, 0.05]])[:, None], 2, axis=1)
-    return World(
-        prior=np.array([0.5, 0.5]),
-        theta=np.array([0, 1]),
-        local=(*local, np.array([0.5, 0.5])),
-        outcome=(*outcome, anchor),
-        name=name,
-    )
-
-
-def exact(worlds: dict[str, World], problems: Sequence[DesignProblem]) -> list[Array]:
-    """The exact EIGs, bits."""
-    return [scores.eig for scores in ExactEIG(worlds).score_batch(problems)]
 
 
 @dataclass(frozen=True)
@@ -438,14 +269,19 @@ def studies(count: int, seed: int) -> dict[str, Callable[[], Study]]:
     three = "slope 2.5, noise .5 nats, bias .5 nats"
     return {
         "Gaussian outcomes": lambda: world_study(
-            "gaussian", "calibrated beliefs, Gaussian outcomes", count, seed, (0,)
+            "gaussian", "calibrated beliefs, Gaussian outcomes", count, seed, (0,), COHERENT
         ),
         "six-level outcomes": lambda: world_study(
-            "six-level", "calibrated beliefs, six-level outcomes", count, seed, (0,)
+            "six-level", "calibrated beliefs, six-level outcomes", count, seed, (0,), COHERENT
         ),
         **{
             name: lambda name=name: world_study(  # type: ignore[misc]
-                name, f"dependent candidates, {name}, after 0 and 4 results", count, seed, (0, 4)
+                name,
+                f"dependent candidates, {name}, after 0 and 4 results",
+                count,
+                seed,
+                (0, 4),
+                COHERENT,
             )
             for name in ("graded", "redundant", "decisive")
         },
@@ -455,7 +291,7 @@ def studies(count: int, seed: int) -> dict[str, Callable[[], Study]]:
         "all three faults, six-level": lambda: faulty_study(
             "six-level", f"faulty beliefs ({three}), six-level outcomes", count, seed, {}, FAULTY
         ),
-        "direct": lambda: direct_study(count, seed),
+        "direct": lambda: direct_study(count, seed, DIRECT),
     }
 
 

@@ -7,7 +7,7 @@ fixed pool of 16 candidates is run to its end in 16 steps, so that there every r
 same information. The third kind is the finite world "redundant", run by `bed simulate` on an eighth
 of the episodes: there relevance alone does not do.
 
-    python benchmarks/sequences.py [--episodes 4096] [--seed 0]
+    python -m benchmarks.sequences [--episodes 4096] [--seed 0]
 """
 
 import argparse

@@ -5,7 +5,7 @@ over arrays of candidates and episodes, one step at a time, in float32 as bed an
 default float64; and NumPy over the candidates of one episode after the other. Repeats are
 interleaved. Fed the same random numbers they choose the same candidates, which is printed too.
 
-    python benchmarks/simulate.py [--episodes 512] [--repeats 15] [--seed 0]
+    python -m benchmarks.simulate [--episodes 512] [--repeats 15] [--seed 0]
 """
 
 import argparse

@@ -10,8 +10,8 @@ outcome stands for a branch. `docs/estimators.md` argues the defaults from measu
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Literal, Self, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,9 +44,12 @@ from bed.seeds import derive_seed
 
 __all__ = [
     "Coupling",
+    "Expected",
     "FactoredEIG",
     "Form",
+    "Gaps",
     "coherence_gaps",
+    "combined_stderr",
     "expected_information",
     "factored_eig",
 ]
@@ -176,20 +179,20 @@ class FactoredEIG(Estimator):
         flat = flattened(problems, present, [(plans, futures)], (2, self.num_samples))
         weight = at_base_rates(problems, flat.weight, self.base_rates)
         gaps = coherence_gaps(flat, weight, self.slope)
-        eig, stderr = expected_information(
+        found = expected_information(
             flat, weight, self.form, self.slope, self.renormalise, self._scatter
         )
         return assembled(
             problems,
             present,
             [futures],
-            flat,
-            eig=eig,
-            eig_stderr=stderr,
+            replace(flat, reasons=found.reasons),
+            eig=found.eig,
+            eig_stderr=found.stderr,
             branch_weight=weight,
             coherence_gap=gaps.given,
             raw_coherence_gap=gaps.raw,
-            grounds=self._grounds(problems, gaps.mended, stderr),
+            grounds=self._grounds(problems, gaps.mended, found.stderr),
         )
 
     def _grounds(
@@ -260,6 +263,14 @@ class FactoredEIG(Estimator):
         return OutcomeRequest(x, is_supportive, problem.evidence, seed)
 
 
+class Expected(NamedTuple):
+    """The EIG and its standard error in bits, shape (n,), and why there is none; flat."""
+
+    eig: Array
+    stderr: Array
+    reasons: list[str | None]
+
+
 def expected_information(
     flat: Flat,
     weight: Array,
@@ -267,11 +278,11 @@ def expected_information(
     slope: float,
     renormalise: bool = False,
     scatter: Callable[[Array, Array], Array] | None = None,
-) -> tuple[Array, Array]:
-    """Return the EIG and its standard error (bits, shape (n,)) from what was asked.
+) -> Expected:
+    """Return the EIG and its standard error from what was asked.
 
-    Candidates whose posteriors cannot be mended, or that move a belief that is certain, are NaN
-    and get their reason in `flat`.
+    Candidates of which a part is missing, whose posteriors cannot be mended, or that move a belief
+    that is certain, are NaN and have a reason.
 
     Args:
         flat: see `bed.estimators.scores.Flat`.
@@ -282,10 +293,11 @@ def expected_information(
         scatter: the standard error of a branch mean over random draws: (weight, values of shape
             (n, 2, samples)) -> shape (n,); None where nothing is random.
     """
-    known = np.flatnonzero([reason is None for reason in flat.reasons])
+    reasons = list(flat.reasons)
+    known = np.flatnonzero([reason is None for reason in reasons])
     eig, stderr = np.full(len(weight), np.nan), np.full(len(weight), np.nan)
     if not known.size:
-        return eig, stderr
+        return Expected(eig, stderr, reasons)
     prior, weight = flat.prior[known], weight[known]
     posterior = recalibrated(prior, flat.posterior[known], slope)
     if renormalise:
@@ -294,7 +306,7 @@ def expected_information(
     moves = (posterior != prior[:, None, None]) & ~np.isnan(posterior)
     certain = np.asarray(((prior == 0) | (prior == 1)) & moves.any(axis=(1, 2)))
     for row in np.flatnonzero(stuck | certain):
-        flat.reasons[known[row]] = (
+        reasons[known[row]] = (
             "no logit shift makes the posteriors average to the prior"
             if stuck[row]
             else f"the belief is certain at {prior[row]}, yet an outcome moves it"
@@ -313,8 +325,8 @@ def expected_information(
             variance = mean * (1.0 - mean)
             safe = np.where(variance > 0, variance, np.inf)
             parts.append(scatter(weight, posterior) ** 2 / (np.sqrt(2.0) * safe * LOG2))
-    stderr[known] = _combined(np.stack(parts))
-    return eig, stderr
+    stderr[known] = combined_stderr(np.stack(parts))
+    return Expected(eig, stderr, reasons)
 
 
 @dataclass(frozen=True)
@@ -354,7 +366,7 @@ def coherence_gaps(flat: Flat, weight: Array, slope: float) -> Gaps:
     return Gaps(given, raw, left)
 
 
-def _combined(parts: Array) -> Array:
-    """Return the root sum of squares over those parts that are known; NaN where none is."""
+def combined_stderr(parts: Array) -> Array:
+    """Return the root sum of squares over the rows of `parts` that are known; NaN where none is."""
     unknown = np.isnan(parts).all(axis=0)
     return np.where(unknown, np.nan, np.sqrt(np.nansum(parts**2, axis=0)))

@@ -154,7 +154,7 @@ class Flat:
     posterior: Array
     weight_noise: Array
     posterior_noise: Array
-    reasons: list[str | None]
+    reasons: Sequence[str | None]
 
 
 def flattened(

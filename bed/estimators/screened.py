@@ -31,7 +31,13 @@ from bed.estimators.asking import (
 )
 from bed.estimators.base_rates import BaseRates, at_base_rates, check_base_rates
 from bed.estimators.coherence import check_slope, recalibrated
-from bed.estimators.factored import FactoredEIG, coherence_gaps, expected_information
+from bed.estimators.factored import (
+    Expected,
+    FactoredEIG,
+    coherence_gaps,
+    combined_stderr,
+    expected_information,
+)
 from bed.estimators.scores import Estimator, Flat, Scores, assembled, flattened, split
 from bed.estimators.trust import (
     RECALIBRATE,
@@ -123,31 +129,29 @@ class ScreenedEIG(Estimator):
         looks = [_first_look(*of) for of in zip(problems, weights, strict=True)]
         looked = self._imagined(problems, looks)
         seen = flattened(problems, present, [(looks, looked)], _SHAPE)
-        first, first_stderr = self._first_estimate(seen, weight)
-        finalists = _finalists(problems, first)
+        first = self._first_estimate(seen, weight)
+        finalists = _finalists(problems, first.eig)
         more = [_second_look(*of) for of in zip(problems, weights, finalists, strict=True)]
         futures = self._imagined(problems, more)
         flat = flattened(problems, present, [(looks, looked), (more, futures)], _SHAPE)
         flat = replace(
-            flat, reasons=[b or a for a, b in zip(flat.reasons, seen.reasons, strict=True)]
+            flat, reasons=[b or a for a, b in zip(flat.reasons, first.reasons, strict=True)]
         )
         is_final = np.concatenate(finalists)
         # of the others one branch only was asked, which their first estimate has made use of
         final = replace(flat, posterior=np.where(is_final[:, None, None], flat.posterior, np.nan))
         gaps = coherence_gaps(final, weight, self.slope)
         filled = np.where(is_final[:, None, None], flat.posterior, flat.prior[:, None, None])
-        eig, stderr = expected_information(
-            replace(flat, posterior=filled), weight, "js", self.slope
-        )
-        others = _below_the_finalists(problems, first, eig, is_final)
-        eig, stderr = np.where(is_final, eig, others), np.where(is_final, stderr, first_stderr)
+        second = expected_information(replace(flat, posterior=filled), weight, "js", self.slope)
+        others = _below_the_finalists(problems, first.eig, second.eig, is_final)
+        stderr = np.where(is_final, second.stderr, first.stderr)
         gap_of = split(problems, gaps.mended)
         scores = assembled(
             problems,
             present,
             [looked, futures],
-            flat,
-            eig=eig,
+            replace(flat, reasons=second.reasons),
+            eig=np.where(is_final, second.eig, others),
             eig_stderr=stderr,
             branch_weight=weight,
             coherence_gap=gaps.given,
@@ -169,8 +173,8 @@ class ScreenedEIG(Estimator):
         drawn = draw_outcomes(self.simulator, plans)
         return imagined_futures(self.belief, problems, plans, drawn)
 
-    def _first_estimate(self, seen: Flat, weight: Array) -> tuple[Array, Array]:
-        """Return EIG and standard error from one posterior and what coherence says of the other."""
+    def _first_estimate(self, seen: Flat, weight: Array) -> Expected:
+        """Return the EIG from one posterior and what coherence says of the other."""
         # a failed prior fails its candidates by their reasons, whatever stands here
         before = np.where(np.isnan(seen.prior), 0.5, seen.prior)
         posterior = recalibrated(before, seen.posterior, self.slope)[:, :, :1]
@@ -182,10 +186,10 @@ class ScreenedEIG(Estimator):
         filled = replace(
             seen, posterior=both[:, :, None], posterior_noise=np.full((len(look), 2, 1), np.nan)
         )
-        eig, _ = expected_information(filled, weight, "js", slope=1.0)
+        found = expected_information(filled, weight, "js", slope=1.0)
         of_look = np.where(supportive, seen.posterior_noise[:, 0, 0], seen.posterior_noise[:, 1, 0])
         noise = _first_noise(before, share, look, other, self.slope * of_look, seen.weight_noise)
-        return eig, np.where(np.isnan(eig), np.nan, noise)
+        return found._replace(stderr=np.where(np.isnan(found.eig), np.nan, noise))
 
 
 def _first_noise(
@@ -202,9 +206,8 @@ def _first_noise(
     by_look = share * (seen - implied) * inside[1] * (1.0 - inside[1])
     apart = LOG2 * (kl_bits(inside[1], inside[0]) - kl_bits(inside[2], inside[0]))
     by_share = apart - (implied - before) * (inside[1] - inside[0]) / rest
-    parts = np.stack([by_look * look_noise, by_share * share * rest * weight_noise]) / LOG2
-    unknown = np.isnan(parts).all(axis=0)
-    return np.where(unknown, np.nan, np.sqrt(np.nansum(parts**2, axis=0)))
+    parts = np.stack([by_look * look_noise, by_share * share * rest * weight_noise])
+    return combined_stderr(parts / LOG2)
 
 
 def _is_supportive_likelier(weight: Array) -> NDArray[np.bool_]:
