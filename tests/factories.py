@@ -121,9 +121,9 @@ def two_way_belief(
 
 
 NEAR, FAR, CONTROL = (
-    "the gene knocked out in another line of the same lineage",
-    "the gene knocked out in another lineage",
-    "an unrelated gene knocked out in the line",
+    "target gene knocked out in a different cell line of the same lineage",
+    "target gene knocked out in a cell line of a different lineage",
+    "an unrelated gene knocked out in the target cell line",
 )
 SHARE_SUPPORTED = {NEAR: (0.3, 0.75), FAR: (0.35, 0.6), CONTROL: (0.3, 0.3)}
 """Tag -> share of supported outcomes under theta = 0 and theta = 1."""

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -122,25 +123,31 @@ def check(
     from bed.episodes.audit import audit
 
     found = audit(read_episodes(file))
-    states = Counter[str](item.state for item in found)
+    states = Counter[str](item.state for checks in found.values() for item in checks)
     if as_json:
-        checks = [
-            {name: getattr(item, name) for name in item.__dataclass_fields__} for item in found
+        rows = [
+            {"domain": domain, **asdict(item)}
+            for domain, checks in found.items()
+            for item in checks
         ]
-        typer.echo(json.dumps({"file": file.name, "states": states, "checks": checks}, indent=2))
+        typer.echo(json.dumps({"file": file.name, "states": states, "checks": rows}, indent=2))
     else:
         _print_checks(found, states)
     raise typer.Exit(1 if states["violated"] else 0)
 
 
-def _print_checks(found: "list[Check]", states: Mapping[str, int]) -> None:
-    table = Table("", "check", "found", "wanted", "state", box=None, pad_edge=False)
-    for item in found:
-        colour = _COLOURS[item.state]
-        row = (item.principle, escape(item.name), escape(item.found), item.wanted)
-        table.add_row(*row, f"[{colour}]{item.state}[/{colour}]")
+def _print_checks(found: "Mapping[str, list[Check]]", states: Mapping[str, int]) -> None:
     console = Console()
-    console.print(table)
+    for domain, checks in found.items():
+        title = f"Domain {domain}" if len(found) > 1 else None
+        table = Table(
+            "", "check", "found", "wanted", "state", box=None, pad_edge=False, title=title
+        )
+        for item in checks:
+            colour = _COLOURS[item.state]
+            row = (item.principle, escape(item.name), escape(item.found), item.wanted)
+            table.add_row(*row, f"[{colour}]{item.state}[/{colour}]")
+        console.print(table)
     console.print(_LEGEND, highlight=False)
     console.print(", ".join(f"{states[state]} {state}" for state in _COLOURS if states.get(state)))
 

@@ -1,8 +1,10 @@
 """The episode file: parquet, one row an episode, with a JSON block on how it was built.
 
 Columns: `id`, `domain`, `split`, `unit`, `label` for reading with any tool, `episode` (the whole
-episode as JSON) and `held_out` (the outcome that gives the label, as JSON, for the audit alone).
-The key "bed" of the schema's metadata holds `format`, `domain`, `seed` and the builder's account.
+episode as JSON), `held_out` (the outcome that gives the label, as JSON, for the audit alone) and,
+in files that carry released prompts, `prompts` ({number of stubs: {"system", "user"}} as JSON).
+The key "bed" of the schema's metadata holds `format`, `domain`, `seed` and the builder's account;
+a file of several domains holds one account for each in `parts` instead.
 """
 
 import gc
@@ -17,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bed.atomic import written_whole
+from bed.domains import canonical
 from bed.errors import DataError
 from bed.evidence import Episode, Outcome, from_json, to_json
 
@@ -35,7 +38,9 @@ _SCHEMA = pa.schema(
         ("held_out", pa.string()),
     ]
 )
+_PROMPTS = pa.field("prompts", pa.string())
 _ROWS_PER_GROUP = 512
+Prompts = Mapping[int, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +52,40 @@ class EpisodeFile:
         info: the builder's account: seed, inputs, what was left out, what fell short, notes.
         held_out: for each episode the outcome that gives its label, or None where not kept.
             For audits; nothing that forms a belief may see it.
+        prompts: for each episode its released prompts, {number of stubs: {"system", "user"}}; empty
+            where the file carries none.
     """
 
     episodes: tuple[Episode, ...]
     info: Mapping[str, Any] = field(default_factory=dict)
     held_out: tuple[Outcome | None, ...] = ()
+    prompts: tuple[Prompts, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "episodes", tuple(self.episodes))
-        object.__setattr__(self, "held_out", tuple(self.held_out) or (None,) * len(self.episodes))
-        if len(self.held_out) != len(self.episodes):
-            raise DataError(
-                f"{len(self.held_out)} held-out outcomes for {len(self.episodes)} episodes; give "
-                "one an episode, or none"
+        num = len(self.episodes)
+        object.__setattr__(self, "held_out", tuple(self.held_out) or (None,) * num)
+        object.__setattr__(self, "prompts", tuple(self.prompts))
+        for name, given in (("held-out outcomes", self.held_out), ("prompts", self.prompts)):
+            if given and len(given) != num:
+                raise DataError(
+                    f"{len(given)} {name} for {num} episodes; give one an episode, or none"
+                )
+
+    def by_domain(self) -> dict[str, "EpisodeFile"]:
+        """Return the part of each domain, sorted by name, with the account of its own build."""
+        rows: dict[str, list[int]] = {}
+        for row, episode in enumerate(self.episodes):
+            rows.setdefault(canonical(episode.target.domain), []).append(row)
+        return {
+            domain: EpisodeFile(
+                tuple(self.episodes[row] for row in rows[domain]),
+                self.info.get("parts", {}).get(domain, {}) if "parts" in self.info else self.info,
+                tuple(self.held_out[row] for row in rows[domain]),
+                tuple(self.prompts[row] for row in rows[domain]) if self.prompts else (),
             )
+            for domain in sorted(rows)
+        }
 
 
 def write_episodes(path: Path, file: EpisodeFile) -> None:
@@ -72,7 +97,11 @@ def write_episodes(path: Path, file: EpisodeFile) -> None:
     if twice := _twice([episode.id for episode in file.episodes]):
         raise DataError(f"episode {twice!r} stands twice; ids must be unique within a file")
     block = json.dumps({**file.info, "format": FORMAT}, sort_keys=True, ensure_ascii=False)
-    table = pa.table(_columns(file), schema=_SCHEMA.with_metadata({_KEY: block.encode()}))
+    columns, schema = _columns(file), _SCHEMA
+    if any(file.prompts):
+        columns["prompts"] = [json.dumps(found, ensure_ascii=False) for found in file.prompts]
+        schema = schema.append(_PROMPTS)
+    table = pa.table(columns, schema=schema.with_metadata({_KEY: block.encode()}))
     with written_whole(path) as beside:
         pq.write_table(table, beside, compression="zstd", row_group_size=_ROWS_PER_GROUP)
 
@@ -123,11 +152,13 @@ def read_episodes(
         if split in (None, row["split"]) and (ids is None or row["id"] in ids)
     ]
     with _unscanned():
-        pairs = [_row(path, number, row) for number, row in rows]
-    episodes = tuple(episode for episode, _ in pairs)
+        found = [_row(path, number, row) for number, row in rows]
+    episodes = tuple(episode for episode, _, _ in found)
     if twice := _twice([episode.id for episode in episodes]):
         raise DataError(f"{path}: episode {twice!r} stands twice; build the file again")
-    return EpisodeFile(episodes, info, tuple(outcome for _, outcome in pairs))
+    held_out = tuple(outcome for _, outcome, _ in found)
+    prompts = tuple(released for _, _, released in found)
+    return EpisodeFile(episodes, info, held_out, prompts if any(prompts) else ())
 
 
 @contextmanager
@@ -167,11 +198,14 @@ def _info(path: Path, table: pa.Table) -> dict[str, Any]:
     return dict(info)
 
 
-def _row(path: Path, number: int, row: Mapping[str, Any]) -> tuple[Episode, Outcome | None]:
+def _row(
+    path: Path, number: int, row: Mapping[str, Any]
+) -> tuple[Episode, Outcome | None, Prompts]:
     try:
         episode = from_json(Episode, row["episode"])
         outcome = None if row["held_out"] is None else from_json(Outcome, row["held_out"])
-    except (DataError, TypeError) as error:
+        prompts = {int(k): found for k, found in json.loads(row.get("prompts") or "{}").items()}
+    except (DataError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"{path}: row {number} ({row['id']!r}) is damaged: {error}") from error
     plain = {
         "id": episode.id,
@@ -186,4 +220,4 @@ def _row(path: Path, number: int, row: Mapping[str, Any]) -> tuple[Episode, Outc
                 f"{path}: row {number} ({row['id']!r}) is damaged: column {name!r} says "
                 f"{row[name]!r}, its episode {value!r}"
             )
-    return episode, outcome
+    return episode, outcome, prompts

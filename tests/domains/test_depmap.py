@@ -11,6 +11,10 @@ from bed.errors import DataError
 from bed.evidence import Experiment, Fields, Hypothesis, Outcome
 from tests.factories import dependency, knockout
 
+HERE = "in the target cell line"
+NEAR = "in a different cell line of the same lineage"
+FAR = "in a cell line of a different lineage"
+PARTNER = "co-essential partner of the target gene"
 TARGET = dependency("KRAS", "A549", "LUNG", RAF1=0.6, SHOC2=0.4, MYC=0.1, TP53=-0.4)
 
 
@@ -27,33 +31,30 @@ def assay(name: str, gene: str, line: str, lineage: str = "LUNG") -> Experiment:
 @pytest.mark.parametrize(
     ("experiment", "tier", "tag"),
     [
-        (knockout("KRAS", "A549"), 1, "the gene knocked out in the same line"),
-        (assay("knockdown", "KRAS", "A549"), 1, "the gene knocked down in the same line"),
-        (knockout("KRAS", "H358"), 1, "the gene knocked out in another line of the same lineage"),
+        (knockout("KRAS", "A549"), 1, f"target gene knocked out {HERE}"),
+        (assay("knockdown", "KRAS", "A549"), 1, f"target gene knocked down {HERE}"),
+        (knockout("KRAS", "H358"), 1, f"target gene knocked out {NEAR}"),
+        (assay("knockdown", "KRAS", "H358"), 1, f"target gene knocked down {NEAR}"),
+        (knockout("KRAS", "A375", "SKIN"), 2, f"target gene knocked out {FAR}"),
+        (knockout("RAF1", "A549"), 3, f"a strongly {PARTNER} knocked out {HERE}"),
+        (knockout("SHOC2", "A549"), 3, f"a clearly {PARTNER} knocked out {HERE}"),
+        (knockout("MYC", "A549"), 3, f"a weakly {PARTNER} knocked out {HERE}"),
+        (assay("knockdown", "RAF1", "A549"), 3, f"a strongly {PARTNER} knocked down {HERE}"),
+        (knockout("TP53", "A549"), 6, f"an unrelated gene knocked out {HERE}"),
+        (knockout("EGFR", "A549"), 6, f"an unrelated gene knocked out {HERE}"),
+        (assay("knockdown", "EGFR", "A549"), 6, f"an unrelated gene knocked down {HERE}"),
+        (assay("drug", "KRAS", "A549"), 4, f"a drug on the target gene {HERE}"),
+        (assay("expression", "KRAS", "A549"), 5, f"expression of the target gene {HERE}"),
+        (assay("copy_number", "KRAS", "A549"), 5, f"copy number of the target gene {HERE}"),
         (
-            assay("knockdown", "KRAS", "H358"),
-            1,
-            "the gene knocked down in another line of the same lineage",
+            assay("mutation", "KRAS", "A549"),
+            5,
+            f"somatic mutation status of the target gene {HERE}",
         ),
-        (knockout("KRAS", "A375", "SKIN"), 2, "the gene knocked out in another lineage"),
-        (knockout("RAF1", "A549"), 3, "a strongly co-essential partner knocked out in the line"),
-        (knockout("SHOC2", "A549"), 3, "a clearly co-essential partner knocked out in the line"),
-        (knockout("MYC", "A549"), 3, "a weakly co-essential partner knocked out in the line"),
-        (
-            assay("knockdown", "RAF1", "A549"),
-            3,
-            "a strongly co-essential partner knocked down in the line",
-        ),
-        (knockout("TP53", "A549"), 6, "an unrelated gene knocked out in the line"),
-        (knockout("EGFR", "A549"), 6, "an unrelated gene knocked out in the line"),
-        (assay("knockdown", "EGFR", "A549"), 6, "an unrelated gene knocked down in the line"),
-        (assay("expression", "KRAS", "A549"), 5, "expression of the gene in the line"),
-        (assay("copy_number", "KRAS", "A549"), 5, "copy_number of the gene in the line"),
-        (assay("mutation", "KRAS", "A549"), 5, "mutation of the gene in the line"),
-        (assay("mutation", "KRAS", "H358"), 6, "an unrelated gene or line"),
-        (assay("expression", "RAF1", "A549"), 6, "an unrelated gene or line"),
-        (knockout("RAF1", "H358"), 6, "an unrelated gene or line"),
-        (knockout("EGFR", "A375", "SKIN"), 6, "an unrelated gene or line"),
+        (assay("mutation", "KRAS", "H358"), 6, "an unrelated gene or cell line"),
+        (assay("expression", "RAF1", "A549"), 6, "an unrelated gene or cell line"),
+        (knockout("RAF1", "H358"), 6, "an unrelated gene or cell line"),
+        (knockout("EGFR", "A375", "SKIN"), 6, "an unrelated gene or cell line"),
     ],
     ids=lambda value: value.id if isinstance(value, Experiment) else None,
 )
@@ -79,7 +80,7 @@ def test_degrees_of_co_essentiality(correlation: float, degree: str) -> None:
     found = relation(dependency("A", "L", B=correlation), knockout("B", "L"))
     assert (found.tier, found.tag) == (
         3,
-        f"a {degree} co-essential partner knocked out in the line",
+        f"a {degree} co-essential partner of the target gene knocked out in the target cell line",
     )
 
 
@@ -87,7 +88,7 @@ def test_relation_depends_on_which_hypothesis_is_asked_about() -> None:
     same_gene, partner = knockout("KRAS", "H358"), knockout("RAF1", "A549")
     assert [relation(TARGET, x).tier for x in (same_gene, partner)] == [1, 3]
     local = partner.hypothesis
-    assert relation(local, partner).tag == "the gene knocked out in the same line"
+    assert relation(local, partner).tag == "target gene knocked out in the target cell line"
     assert [relation(local, x).tier for x in (same_gene, partner)] == [6, 1]
     # of another claim about the same gene and line, a knockout is a different matter
     expressed = assay("expression", "KRAS", "A549").hypothesis
@@ -141,7 +142,7 @@ KNOCKOUT = knockout("KRAS", "A549")
         ),
         (
             assay("mutation", "K", "L"),
-            {"status": "wild type"},
+            {"status": "wild-type"},
             Reading(False, "inconclusive", -1.0),
         ),
         (
@@ -211,10 +212,22 @@ def test_kinds() -> None:
         kind(Experiment("x", TARGET))
 
 
-@pytest.mark.parametrize("lacking", ["kind", "gene", "cell_line", "lineage", "coessential"])
+def without(experiment: Experiment, lacking: str) -> Experiment:
+    fields = {name: value for name, value in experiment.fields.items() if name != lacking}
+    return Experiment(experiment.id, experiment.hypothesis, fields=Fields(fields))
+
+
+@pytest.mark.parametrize("lacking", ["kind", "gene", "cell_line"])
 def test_an_experiment_that_lacks_a_field_is_a_data_error(lacking: str) -> None:
-    whole = knockout("EGFR", "A549") if lacking == "coessential" else knockout("KRAS", "H358")
-    fields = {name: value for name, value in whole.fields.items() if name != lacking}
-    bare = Experiment(whole.id, whole.hypothesis, fields=Fields(fields))
     with pytest.raises(DataError, match=lacking):
-        relation(TARGET, bare)
+        relation(TARGET, without(knockout("KRAS", "H358"), lacking))
+
+
+def test_lines_of_unknown_lineage_are_not_said_to_share_one() -> None:
+    bare = without(knockout("KRAS", "H358"), "lineage")
+    assert relation(TARGET, bare).tag == f"target gene knocked out {FAR}"
+
+
+def test_partners_may_be_unknown_to_the_experiment() -> None:
+    assert relation(TARGET, without(knockout("RAF1", "A549"), "coessential")).tier == 3
+    assert relation(TARGET, without(knockout("EGFR", "A549"), "coessential")).tier == 6

@@ -49,7 +49,8 @@ def test_check_as_json(path: Path) -> None:
     assert found.exit_code == 0
     assert report["file"] == "episodes.parquet"
     assert sum(report["states"].values()) == len(report["checks"])
-    assert {"principle", "name", "state", "found", "wanted"} == set(report["checks"][0])
+    keys = {"domain", "principle", "name", "state", "found", "wanted"}
+    assert keys == set(report["checks"][0])
 
 
 def test_a_violation_exits_with_1(tmp_path: Path, small_file: EpisodeFile) -> None:

@@ -11,10 +11,11 @@ import pytest
 from bed.domains import reading, relation
 from bed.episodes import EpisodeFile, write_episodes
 from bed.episodes.depmap import Tables, build_depmap
-from bed.episodes.depmap.partners import Partners
-from bed.episodes.depmap.pools import POOL_SIZE, PoolMaker
+from bed.episodes.depmap.partners import Partners, is_reference
+from bed.episodes.depmap.pools import PoolMaker
 from bed.episodes.depmap.screen import Screen, load
-from bed.episodes.depmap.split import gene_split, is_reference
+from bed.episodes.pools import POOL_SIZE
+from bed.episodes.split import split_of
 from bed.errors import DataError
 from bed.evidence import Fields, Stub
 
@@ -86,9 +87,12 @@ def test_wording(small_file: EpisodeFile) -> None:
     assert target.text.startswith(
         f"Gene {gene} is a dependency (essential for fitness) in cell line {line}: "
     )
-    assert "-0.5 or below" in target.text
-    assert "0.5 or above" in target.text
-    assert set(target.fields) == {"claim", "gene", "cell_line", "lineage", "coessential"}
+    assert target.text.endswith(
+        f"a held-out genome-wide CRISPR knockout screen of {line} would score gene {gene} at "
+        "Chronos gene-effect <= -0.5 AND P(dependency) >= 0.5."
+    )
+    known = {"claim", "gene", "cell_line", "lineage", "coessential", "depmap_id"}
+    assert set(target.fields) == known
 
 
 def test_own_measurement_is_never_in_the_pool(small_file: EpisodeFile) -> None:
@@ -102,11 +106,11 @@ def test_own_measurement_is_never_in_the_pool(small_file: EpisodeFile) -> None:
 
 def test_held_out_genes_are_unseen_in_training(small_file: EpisodeFile) -> None:
     for episode in small_file.episodes:
-        assert episode.split == gene_split(3, episode.unit)
+        assert episode.split == split_of(3, "depmap", episode.unit)
         for stub in episode.pool:
             fields = stub.experiment.fields
             named = {fields["gene"], *fields["coessential"]} - {episode.unit}
-            assert {gene_split(3, gene) for gene in named} <= {"train"}
+            assert {split_of(3, "depmap", gene) for gene in named} <= {"train"}
 
 
 def test_labels_are_balanced_within_lines(small_file: EpisodeFile) -> None:
@@ -181,7 +185,7 @@ def screen(tables: Tables) -> Screen:
 
 
 def maker(screen: Screen, outcomes: np.ndarray) -> PoolMaker:
-    training = np.array([gene_split(3, gene) == "train" for gene in screen.genes])
+    training = np.array([split_of(3, "depmap", gene) == "train" for gene in screen.genes])
     partners = Partners(screen.genes, screen.effect, training)
     return PoolMaker(replace(screen, effect=outcomes), partners, training, 3)
 
@@ -201,7 +205,7 @@ def test_short_tiers_are_made_good_from_the_top(screen: Screen) -> None:
         copy_number=None,
         mutations=None,
     )
-    training = np.array([gene_split(3, gene) == "train" for gene in screen.genes])
+    training = np.array([split_of(3, "depmap", gene) == "train" for gene in screen.genes])
     none = Partners(screen.genes, np.zeros((len(screen.genes), 6)), training)
     pool = PoolMaker(alone, none, training, 3).draw(50, 0)
     assert pool is not None
@@ -216,7 +220,7 @@ def test_no_pool_without_controls(screen: Screen) -> None:
 
 
 def test_unrelated_genes_are_not_correlated(screen: Screen) -> None:
-    training = np.array([gene_split(3, gene) == "train" for gene in screen.genes])
+    training = np.array([split_of(3, "depmap", gene) == "train" for gene in screen.genes])
     partners = Partners(screen.genes, screen.effect, training)
     pool = PoolMaker(screen, partners, training, 3).draw(50, 0)
     assert pool is not None
@@ -312,7 +316,7 @@ def test_knockdowns_stand_in_tiers_1_and_2_only(binned: EpisodeFile) -> None:
 
 def test_file_says_what_it_was_built_from(small_file: EpisodeFile, tables: Tables) -> None:
     info = small_file.info
-    assert (info["domain"], info["seed"], info["builder"]) == ("depmap", 3, "depmap/1")
+    assert (info["domain"], info["seed"], info["builder"]) == ("depmap", 3, "depmap/2")
     assert {item["role"]: item["file"] for item in info["inputs"]} == {
         role: path.name for role, path in tables.given().items()
     }

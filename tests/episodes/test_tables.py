@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bed.episodes.depmap import Tables
-from bed.episodes.depmap.frames import read_frame
 from bed.episodes.depmap.lines import Lines, read_lines
 from bed.episodes.depmap.mutations import read_mutations
 from bed.episodes.depmap.screen import _round, load
 from bed.episodes.depmap.tables import Matrix, gene_symbol, read_matrix
+from bed.episodes.frames import read_frame
 from bed.errors import DataError
 
 SQUARE = ",A (1),B (2)\nACH-000001,0.5,-1\nACH-000002,,0.25\n"

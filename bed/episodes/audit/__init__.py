@@ -3,18 +3,22 @@
 The audit needs the file alone, not the tables that it was built from.
 """
 
+from bed.episodes.audit import depmap
 from bed.episodes.audit.checks import Check, State, views
 from bed.episodes.audit.leakage import held_out, order, pools, splits
 from bed.episodes.audit.predictors import name_only
 from bed.episodes.audit.quotas import balance, relevance, sufficiency_thirds, targets
+from bed.episodes.audit.rules import Rules
 from bed.episodes.files import EpisodeFile
 from bed.errors import DataError
 
 __all__ = ["Check", "State", "audit"]
 
+_RULES = {"depmap": depmap.RULES}
 
-def audit(file: EpisodeFile) -> list[Check]:
-    """Return every check of the principles P1 to P5, in their order.
+
+def audit(file: EpisodeFile) -> dict[str, list[Check]]:
+    """Return every check of the principles P1 to P5 in their order, for each domain of the file.
 
     Args:
         file: all splits of an episode file.
@@ -24,19 +28,24 @@ def audit(file: EpisodeFile) -> list[Check]:
     """
     if not file.episodes:
         raise DataError("the file holds no episodes; build it again")
-    domains = {episode.target.domain for episode in file.episodes}
-    if domains != {"depmap"}:
-        raise DataError(f"no audit for the domain {sorted(domains)}; only for depmap")
-    seen = views(file)
+    parts = file.by_domain()
+    if unknown := [domain for domain in parts if domain not in _RULES]:
+        raise DataError(f"no audit for the domain {unknown}; only for {sorted(_RULES)}")
+    return {domain: _checks(part, _RULES[domain]) for domain, part in parts.items()}
+
+
+def _checks(file: EpisodeFile, rules: Rules) -> list[Check]:
+    seen = views(file, rules.control_tier, rules.counts, rules.verdict)
     outcomes = [None if found is None else found.fields for found in file.held_out]
     return [
-        *targets(seen, file.info),
-        *balance(seen, file.info),
-        *relevance(seen, file.info),
+        *targets(seen, file.info, rules),
+        *balance(seen, file.info, rules),
+        *relevance(seen, file.info, rules),
         *sufficiency_thirds(seen),
-        *pools(seen),
-        *held_out(seen, outcomes),
-        *splits(seen, file.info),
+        *pools(seen, rules),
+        *held_out(seen, outcomes, rules),
+        *splits(seen, file.info, rules),
+        *rules.more(seen, file.info),
         *order(seen),
-        *name_only(seen),
+        *name_only(seen, rules),
     ]

@@ -1,17 +1,15 @@
 """What a check finds, and the view of an episode that all checks share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bed.domains import Reading, Relation, reading, relation
+from bed.domains import Reading, Relation, Verdict, reading, relation
 from bed.episodes.files import EpisodeFile
 from bed.errors import DataError
-from bed.evidence import Episode, Experiment, Fields, Outcome
+from bed.evidence import Episode, Experiment, Hypothesis, Outcome
 
-__all__ = ["CONTROL_TIER", "Check", "State", "View", "none_of", "views", "within"]
-
-CONTROL_TIER = 6
+__all__ = ["Check", "State", "View", "none_of", "views", "within"]
 
 State = Literal["ok", "off", "violated", "info"]
 
@@ -43,59 +41,60 @@ class View:
         episode: the episode.
         readings: what each stub says of its own h'; None where its outcome cannot be read.
         relations: how each stub bears on the target.
-        held_out: what the held-out outcome says; None where it is not kept or cannot be read.
+        is_related: whether each stub is nearer than a control.
+        num_conclusive: how many related stubs count towards sufficiency.
+        verdict: what the held-out outcome says; None where it is not kept or cannot be read.
     """
 
     episode: Episode
     readings: tuple[Reading | None, ...]
     relations: tuple[Relation, ...]
-    held_out: Reading | None
-
-    @property
-    def gene(self) -> str:
-        """The target's gene."""
-        return str(self.episode.target.fields["gene"])
-
-    @property
-    def line(self) -> str:
-        """The target's cell line."""
-        return str(self.episode.target.fields["cell_line"])
-
-    @property
-    def lineage(self) -> str:
-        """The target's lineage."""
-        return str(self.episode.target.fields["lineage"])
-
-    @property
-    def num_supporting(self) -> int:
-        """The number of related stubs that support their own h'."""
-        pairs = zip(self.readings, self.relations, strict=True)
-        return sum(
-            said is not None and how.tier < CONTROL_TIER and said.verdict == "supporting"
-            for said, how in pairs
-        )
+    is_related: tuple[bool, ...]
+    num_conclusive: int
+    verdict: Verdict | None
 
     def experiments(self) -> Iterator[Experiment]:
         """Yield the pool's experiments."""
         return (stub.experiment for stub in self.episode.pool)
 
 
-def views(file: EpisodeFile) -> list[View]:
-    """Return all episodes with their stubs read and related to the target."""
-    return [
-        View(
-            episode,
-            tuple(_read(stub.experiment, stub.outcome) for stub in episode.pool),
-            tuple(relation(episode.target, stub.experiment) for stub in episode.pool),
-            None if outcome is None else _read(_own(episode), outcome),
+def views(
+    file: EpisodeFile,
+    control_tier: int,
+    counts: Callable[[Reading], bool],
+    verdict: Callable[[Hypothesis, Outcome], Verdict],
+) -> list[View]:
+    """Return all episodes with their stubs read and related to the target.
+
+    Args:
+        file: of one domain.
+        control_tier: the tier of controls.
+        counts: whether a related stub counts towards sufficiency.
+        verdict: what a held-out outcome says of a target's claim.
+    """
+    found = []
+    for episode, outcome in zip(file.episodes, file.held_out, strict=True):
+        readings = tuple(_read(stub.experiment, stub.outcome) for stub in episode.pool)
+        relations = tuple(relation(episode.target, stub.experiment) for stub in episode.pool)
+        is_related = tuple(how.tier < control_tier for how in relations)
+        num = sum(
+            near and said is not None and counts(said)
+            for near, said in zip(is_related, readings, strict=True)
         )
-        for episode, outcome in zip(file.episodes, file.held_out, strict=True)
-    ]
+        said = None
+        if outcome is not None:
+            said = _or_none(verdict, episode.target, outcome)
+        found.append(View(episode, readings, relations, is_related, num, said))
+    return found
 
 
-def _own(episode: Episode) -> Experiment:
-    """Return the target's own knockout."""
-    return Experiment("held out", episode.target, fields=Fields(kind="knockout"))
+def _or_none(
+    verdict: Callable[[Hypothesis, Outcome], Verdict], target: Hypothesis, outcome: Outcome
+) -> Verdict | None:
+    try:
+        return verdict(target, outcome)
+    except DataError:
+        return None
 
 
 def _read(experiment: Experiment, outcome: Outcome) -> Reading | None:

@@ -1,7 +1,7 @@
 """P5: what predicts the label without any outcome? Nothing should.
 
 Each predictor is fitted on the training episodes and scored by AUROC on the others, with a
-bootstrap over units (genes), because episodes of one gene go together.
+bootstrap over units (genes, loci), because episodes of one unit go together.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from bed.episodes.audit.checks import CONTROL_TIER, Check, State, View
+from bed.episodes.audit.checks import Check, State, View
+from bed.episodes.audit.rules import Rules
 from bed.seeds import generator
 
 __all__ = ["name_only"]
@@ -18,21 +19,23 @@ __all__ = ["name_only"]
 Floats = NDArray[np.float64]
 _OK, _BROKEN = 0.05, 0.1
 _NUM_DRAWS = 200
-_KINDS = ("knockout", "knockdown", "expression", "copy_number", "mutation")
 
 
-def name_only(seen: Sequence[View]) -> Iterator[Check]:
+def name_only(seen: Sequence[View], rules: Rules) -> Iterator[Check]:
     """Yield the AUROC of the label from names and the pool's make-up, then from the evidence."""
     train = [view for view in seen if view.episode.split == "train"]
     other = [view for view in seen if view.episode.split != "train"]
     if any(len({view.episode.label for view in part}) < 2 for part in (train, other)):
         yield Check("P5", "label from names alone", "off", "needs both labels in train and test")
         return
-    for name, predict in _PREDICTORS.items():
+    features = {"the number of stubs of each tier": _tiers(rules.control_tier), **rules.features}
+    predictors = {f"the {name}'s name": _by_category(of) for name, of in rules.balanced.items()}
+    predictors |= {name: _by_features(of) for name, of in features.items()}
+    for name, predict in predictors.items():
         yield _judged(f"AUROC of the label from {name}", predict(train, other), other)
-    evidence = np.array([view.num_supporting for view in other], dtype=float)
+    evidence = np.array([view.num_conclusive for view in other], dtype=float)
     area, error = _auroc_with_error(evidence, other)
-    yield Check("P5", "AUROC from supporting related stubs", "info", f"{area:.3f} ± {error:.3f}")
+    yield Check("P5", "AUROC from conclusive related stubs", "info", f"{area:.3f} ± {error:.3f}")
 
 
 def _judged(name: str, score: Floats, views: Sequence[View]) -> Check:
@@ -98,25 +101,9 @@ def _by_features(
     return predict
 
 
-def _tiers(view: View) -> list[float]:
-    found = [how.tier for how in view.relations]
-    return [found.count(tier) for tier in range(1, CONTROL_TIER + 1)]
+def _tiers(control_tier: int) -> Callable[[View], list[float]]:
+    def counts(view: View) -> list[float]:
+        found = [how.tier for how in view.relations]
+        return [found.count(tier) for tier in range(1, control_tier + 1)]
 
-
-def _kinds(view: View) -> list[float]:
-    found = [experiment.fields["kind"] for experiment in view.experiments()]
-    return [found.count(kind) for kind in _KINDS]
-
-
-def _partners(view: View) -> list[float]:
-    r = list(view.episode.target.fields["coessential"].values())
-    return [len(r), max(r, default=0.0), float(np.sum(r))]
-
-
-_PREDICTORS: dict[str, Callable[[list[View], list[View]], Floats]] = {
-    "the lineage's name": _by_category(lambda view: view.lineage),
-    "the cell line's name": _by_category(lambda view: view.line),
-    "the number of stubs of each tier": _by_features(_tiers),
-    "the kinds of assay in the pool": _by_features(_kinds),
-    "the strength of co-essential partners": _by_features(_partners),
-}
+    return counts

@@ -5,88 +5,48 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
 
-from bed.episodes.audit.checks import CONTROL_TIER, Check, State, View, none_of, within
-from bed.episodes.depmap.builder import SELECTIVE
-from bed.episodes.depmap.pools import NUM_RELATED, POOL_SIZE
-from bed.episodes.depmap.screen import EXPRESSED_FROM
-from bed.episodes.depmap.selection import (
-    LINEAGE_SHARE,
-    REFUTED_SHARE,
-    TARGETS_PER_GENE,
-    sufficiency,
-)
+from bed.episodes.audit.checks import Check, State, View, none_of, within
+from bed.episodes.audit.rules import Rules
+from bed.episodes.pools import NUM_RELATED, POOL_SIZE
+from bed.episodes.selection import sufficiency
 
 __all__ = ["balance", "relevance", "sufficiency_thirds", "targets"]
 
-_IMPLAUSIBLE = 1e-6
 _BALANCED, _LOPSIDED = 0.02, 0.1
 _LEVELS = ("poor", "moderate", "rich")
 
 
-def targets(seen: Sequence[View], info: Mapping[str, Any]) -> Iterator[Check]:
-    """P1: no near-constant and no unexpressed target genes."""
-    excluded = {
-        name: num
-        for name, num in info.get("excluded", {}).items()
-        if name.startswith(("genes that", "targets not expressed"))
-    }
-    said = "; ".join(f"{num} {name}" for name, num in excluded.items()) or "nothing"
-    yield Check("P1", "left out by the builder", "info", said)
-    yield none_of(
-        "P1",
-        "target genes that are hardly ever or nearly always dependencies",
-        _near_constant(seen),
-        f"{len({view.gene for view in seen})} genes",
-    )
-    silent = (
-        view.episode.id
-        for view in seen
-        for stub in view.episode.pool
-        if stub.experiment.fields["kind"] == "expression"
-        and stub.experiment.fields["gene"] == view.gene
-        and stub.experiment.fields["cell_line"] == view.line
-        and stub.outcome.fields.get("log2_tpm", EXPRESSED_FROM) < EXPRESSED_FROM
-    )
-    yield none_of("P1", "targets not expressed in their line", silent, f"{len(seen)} episodes")
+def targets(seen: Sequence[View], info: Mapping[str, Any], rules: Rules) -> Iterator[Check]:
+    """P1: no artefacts and no near-constant targets."""
+    excluded = [f"{num} {name}" for name, num in info.get("excluded", {}).items() if num]
+    yield Check("P1", "left out by the builder", "info", "; ".join(excluded) or "nothing")
+    yield from rules.targets(seen, info)
 
 
-def _near_constant(seen: Sequence[View]) -> Iterator[str]:
-    """Yield genes whose distinct stubs in other lines cannot come from a rate of 5-95 %."""
-    knockouts: dict[str, dict[str, bool]] = defaultdict(dict)
-    for view in seen:
-        for experiment, said in zip(view.experiments(), view.readings, strict=True):
-            fields = experiment.fields
-            if said and fields["gene"] == view.gene and fields["kind"] == "knockout":
-                knockouts[view.gene][fields["cell_line"]] = said.supported
-    for gene, found in sorted(knockouts.items()):
-        num, hits = len(found), sum(found.values())
-        too_rare = binom.cdf(hits, num, SELECTIVE[0]) < _IMPLAUSIBLE
-        if too_rare or binom.sf(hits - 1, num, SELECTIVE[1]) < _IMPLAUSIBLE:
-            yield gene
-
-
-def balance(seen: Sequence[View], info: Mapping[str, Any]) -> Iterator[Check]:
-    """P2: half of the labels 1 in every group; caps on genes and lineages; kinds of negatives."""
+def balance(seen: Sequence[View], info: Mapping[str, Any], rules: Rules) -> Iterator[Check]:
+    """P2: half of the labels 1 in every group; caps on units and groups; kinds of negatives."""
     labels = [view.episode.label for view in seen]
+    units = Counter(view.episode.unit for view in seen)
+    yield Check("P2", "size", "info", f"{len(seen)} episodes of {len(units)} {rules.unit} units")
     yield within("P2", "label 1, overall", float(np.mean(labels)), 0.5, _BALANCED, _LOPSIDED)
     for split in sorted({view.episode.split for view in seen}):
         of = [view.episode.label for view in seen if view.episode.split == split]
         name = f"label 1, {split} ({len(of)} episodes)"
         yield within("P2", name, float(np.mean(of)), 0.5, _BALANCED, _LOPSIDED)
-    yield _evenly("lineage", [(view.episode.split, view.lineage, view) for view in seen])
-    yield _evenly("cell line", [(view.episode.split, view.line, view) for view in seen])
-    genes = Counter(view.episode.unit for view in seen)
-    over = (f"{gene} ({num})" for gene, num in genes.items() if num > TARGETS_PER_GENE)
-    name = f"genes with more than {TARGETS_PER_GENE} targets"
-    yield none_of("P2", name, over, f"{len(genes)} genes (at most {max(genes.values())})")
-    lineage, num = Counter(view.lineage for view in seen).most_common(1)[0]
+    for name, group in rules.balanced.items():
+        yield _evenly(name, [(view.episode.split, group(view), view) for view in seen])
+    if (cap := rules.targets_per_unit) is not None:
+        over = (f"{unit} ({num})" for unit, num in units.items() if num > cap)
+        among = f"{len(units)} units (at most {max(units.values())})"
+        yield none_of("P2", f"{rules.unit} units with more than {cap} targets", over, among)
+    group = rules.balanced[rules.group]
+    most, num = Counter(group(view) for view in seen).most_common(1)[0]
     share = num / len(seen)
-    state: State = "ok" if share <= LINEAGE_SHARE + 0.005 else "off"
-    found = f"{share:.1%} ({lineage})"
-    yield Check("P2", "largest lineage", state, found, f"at most {LINEAGE_SHARE:.0%}")
-    yield _negatives(seen, info)
+    state: State = "ok" if share <= rules.quotas.group_share + 0.005 else "off"
+    wanted = f"at most {rules.quotas.group_share:.0%}"
+    yield Check("P2", f"largest {rules.group}", state, f"{share:.1%} ({most})", wanted)
+    yield _negatives(seen, info, rules)
 
 
 def _evenly(what: str, groups: Sequence[tuple[str, str, View]]) -> Check:
@@ -102,27 +62,26 @@ def _evenly(what: str, groups: Sequence[tuple[str, str, View]]) -> Check:
     return Check("P2", f"label 1 within each {what}", state, worst, "half")
 
 
-def _negatives(seen: Sequence[View], info: Mapping[str, Any]) -> Check:
+def _negatives(seen: Sequence[View], info: Mapping[str, Any], rules: Rules) -> Check:
     name = "refuted among negatives"
-    negatives = [view.held_out for view in seen if view.episode.label == 0 and view.held_out]
+    wanted = rules.quotas.refuted_share
+    negatives = [view.verdict for view in seen if view.episode.label == 0 and view.verdict]
     if any("no refuted class" in note for note in info.get("notes", ())):
         return Check("P2", name, "info", "binned effects have no refuted class")
     if not negatives:
-        return Check("P2", name, "off", "the held-out outcomes are not kept", "15.0%")
-    refuted = sum(said.verdict == "refuting" for said in negatives) / len(negatives)
-    return within("P2", name, refuted, REFUTED_SHARE, 0.03)
+        return Check("P2", name, "off", "the held-out outcomes are not kept", f"{wanted:.1%}")
+    refuted = sum(verdict == "refuting" for verdict in negatives) / len(negatives)
+    return within("P2", name, refuted, wanted, 0.03)
 
 
-def relevance(seen: Sequence[View], info: Mapping[str, Any]) -> Iterator[Check]:
+def relevance(seen: Sequence[View], info: Mapping[str, Any], rules: Rules) -> Iterator[Check]:
     """P3: pools of 16, about 60:40 related to control, every tier tried, tiers as computed."""
-    sizes = Counter(len(view.episode.pool) for view in seen)
-    odd = (view.episode.id for view in seen if len(view.episode.pool) != POOL_SIZE)
-    yield none_of("P3", f"pools of another size than {POOL_SIZE}", odd, f"{len(seen)} pools")
+    yield _sizes(seen, info)
     tiers = Counter(how.tier for view in seen for how in view.relations)
-    num = sum(size * times for size, times in sizes.items())
-    related = sum(times for tier, times in tiers.items() if tier < CONTROL_TIER) / max(num, 1)
+    num = tiers.total()
+    related = sum(sum(view.is_related) for view in seen) / max(num, 1)
     yield within("P3", "related stubs", related, NUM_RELATED / POOL_SIZE, 0.05)
-    for tier in range(1, CONTROL_TIER + 1):
+    for tier in range(1, rules.control_tier + 1):
         said = [
             reading.supported
             for view in seen
@@ -146,18 +105,29 @@ def relevance(seen: Sequence[View], info: Mapping[str, Any]) -> Iterator[Check]:
     yield none_of("P3", "stored tiers or tags that differ from the computed", wrong, f"{num} stubs")
 
 
+def _sizes(seen: Sequence[View], info: Mapping[str, Any]) -> Check:
+    """Return the check of the pools' size; a builder that could not give 16 says how many."""
+    wanted = info.get("pool_size", POOL_SIZE)
+    name = f"pools of another size than {POOL_SIZE}"
+    sizes = Counter(len(view.episode.pool) for view in seen)
+    if wanted != POOL_SIZE:
+        found = ", ".join(f"{num} of {size}" for size, num in sorted(sizes.items()))
+        return Check("P3", name, "off", found, "none")
+    odd = (view.episode.id for view in seen if len(view.episode.pool) != POOL_SIZE)
+    return none_of("P3", name, odd, f"{len(seen)} pools")
+
+
 def sufficiency_thirds(seen: Sequence[View]) -> Iterator[Check]:
     """P4: rich, moderate and poor pools in thirds, as far as the balance allows."""
     for split in sorted({view.episode.split for view in seen}):
         found = [view for view in seen if view.episode.split == split]
-        levels = [sufficiency(view.num_supporting) for view in found]
-        shares = np.bincount(levels, minlength=3) / len(levels)
-        away = float(np.abs(shares - 1 / 3).max())
-        parts = " : ".join(f"{share:.1%}" for share in shares)
+        num = np.bincount([sufficiency(view.num_conclusive) for view in found], minlength=3)
+        away = float(np.abs(num / len(found) - 1 / 3).max())
+        parts = " : ".join(f"{count} ({count / len(found):.1%})" for count in num)
         state: State = "ok" if away <= 0.05 else "off"
         late = "" if state == "ok" else f" (off by up to {away:.1%})"
         yield Check("P4", f"poor : moderate : rich, {split}", state, parts + late, "thirds")
     for level, name in enumerate(_LEVELS):
-        labels = [view.episode.label for view in seen if sufficiency(view.num_supporting) == level]
+        labels = [view.episode.label for view in seen if sufficiency(view.num_conclusive) == level]
         found_share = f"{np.mean(labels):.1%}" if labels else "no episodes"
         yield Check("P4", f"label 1 among {name} pools", "info", found_share)

@@ -1,35 +1,44 @@
 """The DepMap builder: tables and one seed in, an episode file out."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 
-from bed import __version__
 from bed.domains.depmap import FUNCTIONAL
+from bed.episodes.building import Progress, choose, episode_file, wanted
 from bed.episodes.depmap.claims import Writer
-from bed.episodes.depmap.frames import sha256
-from bed.episodes.depmap.partners import Partners
-from bed.episodes.depmap.pools import CONTROL, STATE, Draw, PoolMaker
+from bed.episodes.depmap.partners import Partners, is_reference
+from bed.episodes.depmap.pools import CONTROL, STATE, Draw, Pool, PoolMaker
 from bed.episodes.depmap.screen import EXPRESSED_FROM, Screen, Tables, load
-from bed.episodes.depmap.selection import TARGETS_PER_GENE, Candidate, select
-from bed.episodes.depmap.split import SHARES, gene_split, is_reference
 from bed.episodes.depmap.tables import BINS
 from bed.episodes.files import EpisodeFile
+from bed.episodes.selection import Candidate, Quotas
+from bed.episodes.split import SHARES, split_of
 from bed.errors import DataError
-from bed.seeds import derive_seed, generator
+from bed.seeds import generator
 
-__all__ = ["Progress", "build_depmap"]
+__all__ = ["QUOTAS", "SELECTIVE", "TARGETS_PER_GENE", "build_depmap"]
 
-Progress = Callable[[str, int, int], None]
-"""Called with a stage's name, how much of it is done, and how much there is."""
-
-BUILDER = "depmap/1"
+BUILDER = "depmap/2"
 SELECTIVE = (0.05, 0.95)
+TARGETS_PER_GENE = 16
+QUOTAS = Quotas(group_share=0.15, refuted_share=0.15)
+"""A lineage gives at most 15 % of a split; 15 % of negatives are refuted."""
 MIN_LINES = 10
 CANDIDATES_PER_EPISODE, CANDIDATES_PER_LINE = 4, 10
 """Enough to choose from: balance within lines and thirds of sufficiency need some slack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A gene in a line, by index, with its pool."""
+
+    gene: int
+    line: int
+    pool: Pool
 
 
 def build_depmap(
@@ -49,36 +58,19 @@ def build_depmap(
     Raises:
         DataError: for malformed tables, or tables that give no episode at all.
     """
-    if max_episodes < 2:
-        raise DataError(f"--max-episodes {max_episodes}: at least 2 are needed (one of each label)")
+    num = wanted(max_episodes)
     screen = load(tables, lambda stage: progress(stage, 0, 0))
     builder = _Builder(screen, seed)
-    wanted = _wanted(max_episodes)
-    candidates = builder.candidates(wanted, progress)
-    short: dict[str, int] = {}
-    chosen: list[tuple[str, Candidate]] = []
-    for split, num in wanted.items():
-        found = select(candidates[split], num, seed, split)
-        if len(found) < num:
-            short[f"{split} episodes"] = num - len(found)
-        chosen += [(split, item) for item in found]
+    chosen, short = choose(builder.candidates(num, progress), num, seed, QUOTAS)
     if not chosen:
         raise DataError(
             "no episodes: no line offers both a supported and an unsupported target with 16 stubs; "
             f"excluded so far: {dict(builder.excluded)}; give a table with more genes and lines"
         )
     for _, item in chosen:
-        for name, num in item.pool.short.items():
-            short[name] = short.get(name, 0) + num
+        for name, lacking in item.content.pool.short.items():
+            short[name] = short.get(name, 0) + lacking
     return builder.written(chosen, tables, short, progress)
-
-
-def _wanted(max_episodes: int) -> dict[str, int]:
-    """Return how many episodes each split is to get: pairs of labels, what is left to training."""
-    pairs = max_episodes // 2
-    wanted = {split: 2 * int(pairs * share + 1e-9) for split, share in SHARES.items()}
-    wanted["train"] += 2 * pairs - sum(wanted.values())
-    return wanted
 
 
 class _Builder:
@@ -87,7 +79,7 @@ class _Builder:
     def __init__(self, screen: Screen, seed: int) -> None:
         self._screen, self._seed = screen, seed
         self._measured, self._supported = screen.measured(), screen.supported()
-        self._splits = [gene_split(seed, gene) for gene in screen.genes]
+        self._splits = [split_of(seed, "depmap", gene) for gene in screen.genes]
         training = np.array([split == "train" for split in self._splits])
         screened = self._measured.any(axis=0)
         reference = np.array([is_reference(seed, line) for line in screen.lines])
@@ -99,9 +91,11 @@ class _Builder:
         self._knocked_down = None if screen.rnai is None else screen.rnai >= BINS["dependency"]
         self.excluded: Counter[str] = Counter(screen.excluded)
 
-    def candidates(self, wanted: dict[str, int], progress: Progress) -> dict[str, list[Candidate]]:
+    def candidates(
+        self, wanted: dict[str, int], progress: Progress
+    ) -> dict[str, list[Candidate[Target]]]:
         """Return possible targets of each split, several times as many as are wanted."""
-        found: dict[str, list[Candidate]] = {split: [] for split in SHARES}
+        found: dict[str, list[Candidate[Target]]] = {split: [] for split in SHARES}
         genes = self._selective()
         num_genes = Counter(self._splits[gene] for gene in genes)
         least = CANDIDATES_PER_LINE * int(self._target_lines.sum())
@@ -125,7 +119,7 @@ class _Builder:
         )
         return [int(at) for at in np.flatnonzero((num >= MIN_LINES) & ~rare & ~common)]
 
-    def _of_gene(self, gene: int, offered: int) -> Iterator[Candidate]:
+    def _of_gene(self, gene: int, offered: int) -> Iterator[Candidate[Target]]:
         screen = self._screen
         lines = np.flatnonzero(self._target_lines & self._measured[gene])
         if screen.expression is not None:
@@ -139,16 +133,15 @@ class _Builder:
                 self.excluded["targets with fewer than 16 stubs"] += 1
                 continue
             yield Candidate(
-                gene=gene,
-                line=int(line),
-                lineage=screen.lineages[line],
+                unit=screen.genes[gene],
+                group=screen.lineages[line],
                 context=":".join(
                     [screen.lines[line], *sorted(d.kind for d in pool.draws if d.tier == STATE)]
                 ),
                 label=bool(self._supported[gene, line]),
                 refuted=bool(self._refuted[gene, line]),
-                num_supporting=sum(map(self._supports, pool.draws)),
-                pool=pool,
+                num_conclusive=sum(map(self._supports, pool.draws)),
+                content=Target(gene, int(line), pool),
             )
 
     def _supports(self, draw: Draw) -> bool:
@@ -160,34 +153,32 @@ class _Builder:
 
     def written(
         self,
-        chosen: list[tuple[str, Candidate]],
+        chosen: list[tuple[str, Candidate[Target]]],
         tables: Tables,
         short: dict[str, int],
         progress: Progress,
     ) -> EpisodeFile:
-        """Return the chosen targets as episodes, in a random order that the seed fixes."""
+        """Return the chosen targets as an episode file."""
         writer = Writer(self._screen, self._partners)
         pairs = []
         for done, (split, item) in enumerate(chosen):
-            pairs.append(writer.episode(item, split))
+            found = item.content
+            pairs.append(writer.episode(found.gene, found.line, found.pool, split))
             progress("writing episodes", done + 1, len(chosen))
-        pairs.sort(key=lambda pair: derive_seed(self._seed, "order", pair[0].id))
-        info = {
-            "domain": "depmap",
-            "seed": self._seed,
-            "builder": BUILDER,
-            "bed_version": __version__,
-            "inputs": _inputs(tables),
-            "absent": sorted(set(tables.__dataclass_fields__) - set(tables.given())),
-            "excluded": {name: num for name, num in sorted(self.excluded.items()) if num},
-            "short": dict(sorted(short.items())),
-            "counts": dict(Counter(split for split, _ in chosen)),
-            "num_reference_lines": self._num_reference,
-            "partner_floor": round(self._partners.floor, 3),
-            "notes": self._notes(),
-        }
-        return EpisodeFile(
-            tuple(episode for episode, _ in pairs), info, tuple(held_out for _, held_out in pairs)
+        return episode_file(
+            "depmap",
+            self._seed,
+            BUILDER,
+            pairs,
+            inputs=tables.given(),
+            excluded=self.excluded,
+            short=short,
+            notes=self._notes(),
+            more={
+                "absent": sorted(set(tables.__dataclass_fields__) - set(tables.given())),
+                "num_reference_lines": self._num_reference,
+                "partner_floor": round(self._partners.floor, 3),
+            },
         )
 
     def _notes(self) -> list[str]:
@@ -202,10 +193,3 @@ class _Builder:
         if screen.mutations is not None:
             notes.append("the mutation table lists mutations only: no record means not reported")
         return notes
-
-
-def _inputs(tables: Tables) -> list[dict[str, str]]:
-    return [
-        {"role": role, "file": path.name, "sha256": sha256(path)}
-        for role, path in sorted(tables.given().items())
-    ]

@@ -8,21 +8,21 @@ import numpy as np
 from bed.domains import reading, relation
 from bed.domains.depmap import CLAIMS
 from bed.episodes.depmap.partners import Partners
-from bed.episodes.depmap.pools import Draw
+from bed.episodes.depmap.pools import Draw, Pool
 from bed.episodes.depmap.screen import Screen
-from bed.episodes.depmap.selection import Candidate
 from bed.evidence import Episode, Experiment, Fields, Hypothesis, Outcome, Stub
 
 __all__ = ["Writer"]
 
 _DEPENDENCY = "Gene {gene} is a dependency (essential for fitness) in cell line {line}: "
-_KNOCKOUT = _DEPENDENCY + "a genome-wide CRISPR knockout screen of {line} "
+_KNOCKOUT = (
+    _DEPENDENCY + "a held-out genome-wide CRISPR knockout screen of {line} would score gene {gene} "
+    "at Chronos gene-effect <= -0.5"
+)
 _CLAIMS = {
-    "bins": _KNOCKOUT
-    + "places {gene} in the dependency bin or a stronger one (gene effect of -0.5 or below).",
-    "effect": _KNOCKOUT + "gives {gene} a gene effect of -0.5 or below.",
-    "probability": _KNOCKOUT + "gives {gene} a gene effect of -0.5 or below and a probability of "
-    "dependency of 0.5 or above.",
+    "bins": _KNOCKOUT + " (the dependency bin or a stronger one).",
+    "effect": _KNOCKOUT + ".",
+    "probability": _KNOCKOUT + " AND P(dependency) >= 0.5.",
     "knockdown": _DEPENDENCY + "an RNAi knockdown screen of {line} places {gene} in the "
     "dependency bin or a stronger one (score of -0.5 or below).",
     "expression": "Gene {gene} is highly expressed in cell line {line}: its log2(TPM + 1) is "
@@ -53,24 +53,23 @@ class Writer:
         )
         self.experiment = cache(self._experiment)
 
-    def episode(self, found: Candidate, split: str) -> tuple[Episode, Outcome]:
+    def episode(self, gene: int, line: int, pool: Pool, split: str) -> tuple[Episode, Outcome]:
         """Return the episode, and apart from it the held-out outcome that gives its label."""
         screen = self._screen
-        held_out = self.experiment("knockout", found.gene, found.line)
-        outcome = self._outcome("knockout", found.gene, found.line)
-        gene, line = screen.genes[found.gene], screen.lines[found.line]
+        held_out = self.experiment("knockout", gene, line)
+        outcome = self._outcome("knockout", gene, line)
         target = held_out.hypothesis
-        pool = tuple(self._stub(draw) for draw in found.pool.draws)
-        relations = [relation(target, stub.experiment) for stub in pool]
+        stubs = tuple(self._stub(draw) for draw in pool.draws)
+        relations = [relation(target, stub.experiment) for stub in stubs]
         return Episode(
-            id=f"depmap:{gene}:{line}",
+            id=f"depmap:{screen.genes[gene]}:{screen.lines[line]}",
             target=target,
             label=int(reading(held_out, outcome).supported),
-            pool=pool,
+            pool=stubs,
             tiers=tuple(item.tier for item in relations),
             tags=tuple(item.tag for item in relations),
             split=split,
-            unit=gene,
+            unit=screen.genes[gene],
         ), outcome
 
     def _stub(self, draw: Draw) -> Stub:
@@ -88,6 +87,7 @@ class Writer:
             "cell_line": cell,
             "lineage": screen.lineages[line],
             "coessential": self._coessential(gene),
+            **screen.described.get(cell, {}),
         }
         more = {"top_quarter_from": self._top_quarter(gene)} if kind == "expression" else {}
         wording = _CLAIMS[self._criterion if kind == "knockout" else kind]

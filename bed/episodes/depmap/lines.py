@@ -10,14 +10,22 @@ from pathlib import Path
 
 import pandas as pd
 
-from bed.episodes.depmap.frames import read_frame
+from bed.episodes.frames import read_frame
 from bed.errors import DataError
 
-__all__ = ["Lines", "read_lines"]
+__all__ = ["DESCRIPTIVE", "Lines", "read_lines"]
 
 _ID = ("ModelID", "DepMap_ID", "depmap_id", "model_id")
 _NAME = ("CCLEName", "CCLE_Name", "ccle_name", "CCLE Name")
 _LINEAGE = ("OncotreeLineage", "lineage", "Lineage", "primary_tissue")
+DESCRIPTIVE = {
+    "depmap_id": _ID,
+    "disease": ("OncotreePrimaryDisease", "primary_disease", "disease"),
+    "subtype": ("OncotreeSubtype", "Subtype", "lineage_subtype", "disease_subtype"),
+    "sex": ("Sex", "sex", "gender"),
+    "site": ("PrimaryOrMetastasis", "primary_or_metastasis"),
+}
+"""What a prompt tells of a line beside its lineage -> the columns that may hold it."""
 _UNKNOWN = {"", "nan", "na", "none", "unknown", "other"}
 _AGREEMENT = 0.9
 """Share of a suffix's lines that must be of one lineage before the suffix stands for it."""
@@ -31,11 +39,13 @@ class Lines:
         names: id or CCLE name -> the name used throughout.
         lineages: that name -> lineage.
         suffixes: CCLE name after the first underscore -> the lineage that it stands for.
+        described: the name used -> what else is known of it, see `DESCRIPTIVE`.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
     lineages: Mapping[str, str] = field(default_factory=dict)
     suffixes: Mapping[str, str] = field(default_factory=dict)
+    described: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def name(self, label: str) -> str:
         """Return the name used for a line that a table calls `label`."""
@@ -73,15 +83,22 @@ def read_lines(path: Path | None) -> Lines:
     lineages = _column(frame, _LINEAGE) or blank
     names: dict[str, str] = {}
     lineage_of: dict[str, str] = {}
-    for line_id, ccle_name, lineage in zip(ids or blank, ccle or blank, lineages, strict=True):
+    described: dict[str, dict[str, str]] = {}
+    told = {key: _column(frame, of) or blank for key, of in DESCRIPTIVE.items()}
+    for row, (line_id, ccle_name, lineage) in enumerate(
+        zip(ids or blank, ccle or blank, lineages, strict=True)
+    ):
         name = ccle_name or line_id
         if not name:
             continue
+        for key, cells in told.items():
+            if cells[row].lower() not in _UNKNOWN:
+                described.setdefault(name, {}).setdefault(key, cells[row])
         for alias in filter(None, (line_id, ccle_name)):
             _set(names, alias, name, path, "name")
         if known := _lineage(lineage):
             _set(lineage_of, name, known, path, "lineage")
-    return Lines(names, lineage_of, _suffixes(lineage_of))
+    return Lines(names, lineage_of, _suffixes(lineage_of), described)
 
 
 def _column(frame: pd.DataFrame, names: tuple[str, ...]) -> list[str] | None:

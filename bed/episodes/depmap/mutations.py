@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bed.episodes.depmap.frames import read_frame
 from bed.episodes.depmap.lines import Lines
 from bed.episodes.depmap.tables import gene_symbol
+from bed.episodes.frames import read_frame
 from bed.errors import DataError
 
 __all__ = ["Mutations", "read_mutations"]

@@ -10,14 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bed.evidence import Fields
+from bed.seeds import derive_seed, uniform
 
-__all__ = ["Partners"]
+__all__ = ["Partners", "is_reference"]
 
 NUM_PARTNERS = 10
 FLOOR = 0.2
 NOISE_DEVIATIONS = 3.0
 MIN_VARIED = 5
 _CHUNK = 1024
+_REFERENCE_SHARE = 0.6
+
+
+def is_reference(seed: int, line: str) -> bool:
+    """Return whether partners are computed on a line, by a salted hash; targets use the others."""
+    return uniform(derive_seed(seed, "depmap line", line)) < _REFERENCE_SHARE
 
 
 class Partners:

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from bed.episodes.depmap.partners import Partners
 from bed.episodes.depmap.screen import Screen
+from bed.episodes.pools import NUM_RELATED, POOL_SIZE, filled
 from bed.seeds import generator
 
-__all__ = ["CONTROL", "NUM_RELATED", "POOL_SIZE", "STATE", "Draw", "Pool", "PoolMaker"]
+__all__ = ["CONTROL", "STATE", "Draw", "Pool", "PoolMaker"]
 
-POOL_SIZE = 16
-NUM_RELATED = 10
 STATE, CONTROL = 5, 6
 """Tiers of the gene's own molecular state, and of unrelated genes."""
 
@@ -78,30 +77,13 @@ class PoolMaker:
             3: self._partners_in(gene, line),
         }
         wanted = dict(zip(sources, _WANTED[len(state)], strict=True))
-        related, short = self._filled(sources, wanted, NUM_RELATED - len(state))
+        related, short = filled(sources, wanted, NUM_RELATED - len(state))
         related += state
         control = list(self._controls(rng, gene, line, POOL_SIZE - len(related)))
         draws = related + control
         if len(draws) < POOL_SIZE:
             return None
         return Pool(tuple(draws[i] for i in rng.permutation(POOL_SIZE)), short)
-
-    def _filled(
-        self, sources: dict[int, Iterator[Draw]], wanted: dict[int, int], total: int
-    ) -> tuple[list[Draw], Counter[str]]:
-        """Take what is wanted of each tier, then make good what is missing from the top."""
-        related: list[Draw] = []
-        short: Counter[str] = Counter()
-        for tier, source in sources.items():
-            taken = list(islice(source, wanted[tier]))
-            if missing := wanted[tier] - len(taken):
-                short[f"tier {tier}"] += missing
-            related += taken
-        for source in sources.values():
-            related += islice(source, total - len(related))
-        if missing := total - len(related):
-            short["related stubs replaced by controls"] += missing
-        return related, short
 
     def _state_kinds(self, gene: int, line: int) -> Iterator[str]:
         screen = self._screen

@@ -82,6 +82,7 @@ class Screen:
         copy_number: relative copy number, or None.
         mutations: the mutation table, or None.
         excluded: what was left out, with counts.
+        described: line -> what else a prompt tells of it.
     """
 
     genes: tuple[str, ...]
@@ -95,6 +96,7 @@ class Screen:
     copy_number: Floats | None = None
     mutations: Mutations | None = None
     excluded: Mapping[str, int] = field(default_factory=dict)
+    described: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def measured(self) -> NDArray[np.bool_]:
         """Return where a knockout has an outcome."""
@@ -181,6 +183,7 @@ def load(tables: Tables, progress: Callable[[str], None] = lambda stage: None) -
         expression=_optional(expression, main, names),
         copy_number=_optional(copy_number, main, names),
         mutations=_overlapping(mutations, tables.mutations, main),
+        described=lines.described,
     )
     return _rounded(_counted(screen, main, excluded))
 

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bed.episodes.depmap.frames import read_frame
 from bed.episodes.depmap.lines import Lines
+from bed.episodes.frames import read_frame
 from bed.errors import DataError
 
 __all__ = ["BINS", "Matrix", "gene_symbol", "read_matrix"]
