@@ -6,6 +6,8 @@ from pathlib import Path
 
 from bed import __version__
 from bed.belief.exact import ExactBelief
+from bed.belief.routed import DomainBelief
+from bed.domains import canonical, places_by_domain
 from bed.episodes.files import read_episodes
 from bed.episodes.synthetic import sample_world_episodes
 from bed.errors import DataError
@@ -24,6 +26,7 @@ from bed.seeds import derive_seed
 from bed.simulation import Study
 from bed.simulators.exact import ExactSimulator
 from bed.simulators.exemplar import fit_exemplar_simulator
+from bed.simulators.routed import DomainSimulator
 from bed.standins import cached_stand_ins, stand_ins_key
 from bed.worlds import World
 
@@ -133,7 +136,8 @@ def file_study(
     Args:
         path: of the episode file.
         policies: by name; none means all of `EPISODE_POLICIES`.
-        limit: how many episodes, drawn by hash; all of the test split by default.
+        limit: how many episodes, drawn by hash, as many of each domain as can be; all of the test
+            split by default.
         num_steps: experiments an episode; all by default.
         seed: of the subset, the stand-ins and the run.
 
@@ -144,18 +148,24 @@ def file_study(
     test = list(read_episodes(path, "test").episodes)
     if not test:
         raise DataError(f"{path} has no test episodes to simulate; build a larger file")
-    test.sort(key=lambda episode: derive_seed(seed, "subset", episode.id))
-    test = sorted(test[:limit], key=lambda episode: episode.id)
+    test = sorted(_subset(test, limit, seed), key=lambda episode: episode.id)
     fitted = cached_stand_ins(path, seed)
+    if lacking := {canonical(episode.target.domain) for episode in test} - set(fitted):
+        raise DataError(
+            f"{path} has test episodes of {sorted(lacking)} but no training episodes of it to fit "
+            "stand-ins on; build a larger file"
+        )
+    belief = DomainBelief({domain: part.belief for domain, part in fitted.items()})
     models = Models(
-        belief=fitted.belief,
-        exemplar=fitted.exemplar,
-        simulator=fitted.conditional,
-        base_rates=fitted.base_rates,
+        belief=belief,
+        exemplar=DomainSimulator({domain: part.exemplar for domain, part in fitted.items()}),
+        simulator=DomainSimulator({domain: part.conditional for domain, part in fitted.items()}),
+        base_rates={tag: rate for part in fitted.values() for tag, rate in part.base_rates.items()},
         episodes={episode.id: episode for episode in test},
         worlds={},
     )
-    trackers: dict[str, BeliefModel] = {"own": fitted.belief, "disjoint": fitted.disjoint}
+    disjoint = DomainBelief({domain: part.disjoint for domain, part in fitted.items()})
+    trackers: dict[str, BeliefModel] = {"own": belief, "disjoint": disjoint}
     setup = {"stand_ins": stand_ins_key(path, seed), "version": __version__}
     return Study(
         test,
@@ -165,3 +175,11 @@ def file_study(
         num_steps,
         setup,
     )
+
+
+def _subset(episodes: Sequence[Episode], limit: int | None, seed: int) -> list[Episode]:
+    """Return `limit` episodes: the first of each domain, then the second of each, ..."""
+    ordered = sorted(episodes, key=lambda episode: derive_seed(seed, "subset", episode.id))
+    places = places_by_domain([episode.target.domain for episode in ordered])
+    rank = {at: n for rows in places.values() for n, at in enumerate(rows)}
+    return [ordered[at] for at in sorted(rank, key=lambda at: (rank[at], at))][:limit]

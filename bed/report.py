@@ -135,6 +135,9 @@ def experiments_to(curve: Array, level: float) -> Array:
 def report(run: xr.Dataset, num_draws: int = NUM_DRAWS) -> dict[str, Any]:
     """Return everything that a run showed, as strict JSON (`schema` "bed-simulate/1").
 
+    Means are taken within each domain first, so that every domain weighs the same; `domains` holds
+    the figures of each where there are several.
+
     Every figure with an interval is `{mean, lo, hi}`; null stands for what is undefined, such as
     a belief that was never reached. The coherence gaps are mean absolute values at the first
     step, `raw_` before branch weights were moved to their base rates. `failed` counts candidates
@@ -164,12 +167,38 @@ def report(run: xr.Dataset, num_draws: int = NUM_DRAWS) -> dict[str, Any]:
             for p, name in enumerate(view.policies)
         },
         "comparisons": _comparisons(view),
+        "domains": _by_domain(whole, main, num_draws) if len(domains) > 1 else {},
         "other_trackers": {
             name: _other_tracker(run, tracker_view(run, name, num_draws))
             | {"brier": _brier(run, name)}
             for name in others
         },
     }
+
+
+def _by_domain(run: xr.Dataset, tracker: str, num_draws: int) -> dict[str, Any]:
+    """Return the figures of each domain alone."""
+    found = {}
+    for domain in np.unique(run["domain"].values):
+        part = run.isel(episode=np.flatnonzero(run["domain"].values == domain))
+        view = tracker_view(part, tracker, num_draws)
+        found[str(domain)] = {
+            "brier": _brier(part, tracker),
+            "policies": {
+                name: _policy_figures(view, p) | _first_step(part, p)
+                for p, name in enumerate(view.policies)
+            },
+            "comparisons": _comparisons(view),
+        }
+    return found
+
+
+def _macro(run: xr.Dataset, values: Array) -> float | None:
+    """Return the mean over domains of the mean over episodes, NaN aside; None without values."""
+    domains = run["domain"].values
+    parts = [values[domains == domain] for domain in np.unique(domains)]
+    means = [np.nanmean(part) for part in parts if not np.isnan(part).all()]
+    return float(np.mean(means)) if means else None
 
 
 def _other_tracker(run: xr.Dataset, view: TrackerView) -> dict[str, Any]:
@@ -180,15 +209,15 @@ def _other_tracker(run: xr.Dataset, view: TrackerView) -> dict[str, Any]:
     }
 
 
-def _brier(run: xr.Dataset, tracker: str) -> dict[str, float]:
+def _brier(run: xr.Dataset, tracker: str) -> dict[str, float | None]:
     """Return the tracker's Brier score before any experiment, and after the last by policy."""
     run, _ = _whole_episodes(run, tracker)
     belief, label = run["belief"].sel(tracker=tracker).values, run["label"].values
     last = {
-        str(name): float(np.mean((belief[p, :, -1] - label) ** 2))
+        str(name): _macro(run, (belief[p, :, -1] - label) ** 2)
         for p, name in enumerate(run["policy"].values)
     }
-    return {"before": float(np.mean((belief[0, :, 0] - label) ** 2)), **last}
+    return {"before": _macro(run, (belief[0, :, 0] - label) ** 2), **last}
 
 
 def _policy_figures(view: TrackerView, p: int) -> dict[str, Any]:
@@ -203,12 +232,11 @@ def _policy_figures(view: TrackerView, p: int) -> dict[str, Any]:
 
 
 def _first_step(run: xr.Dataset, p: int) -> dict[str, Any]:
-    promised = run["promised"].values[p, :, 0]
-    return {
-        "promised_bits": None if np.isnan(promised).all() else float(np.nanmean(promised)),
-        "coherence_gap": _mean_size(run["coherence_gap"].values[p, :, 0]),
-        "raw_coherence_gap": _mean_size(run["raw_coherence_gap"].values[p, :, 0]),
+    gaps = {
+        name: _macro(run, np.abs(run[name].values[p, :, 0]))
+        for name in ("coherence_gap", "raw_coherence_gap")
     }
+    return {"promised_bits": _macro(run, run["promised"].values[p, :, 0]), **gaps}
 
 
 def _policy_counts(run: xr.Dataset, p: int) -> dict[str, Any]:
@@ -225,10 +253,6 @@ def _policy_counts(run: xr.Dataset, p: int) -> dict[str, Any]:
         "choices": int((~unfinished).sum()),
         "steps_without_choice": int(unfinished.sum()),
     }
-
-
-def _mean_size(gaps: Array) -> float | None:
-    return None if np.isnan(gaps).all() else float(np.nanmean(np.abs(gaps)))
 
 
 def _comparisons(view: TrackerView) -> list[dict[str, Any]]:

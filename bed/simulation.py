@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bed.domains import relation
+from bed.domains import canonical, relation
 from bed.errors import BedError, DataError
 from bed.evidence import Episode, Evidence, to_json
 from bed.protocols import BeliefModel, BeliefQuery, Beliefs, Choice, DesignProblem, Policy
@@ -246,7 +246,7 @@ def _blank(study: Study) -> xr.Dataset:
             "tracker": list(study.trackers),
             "policy": list(study.policies),
             "episode": [episode.id for episode in episodes],
-            "domain": ("episode", [episode.target.domain for episode in episodes]),
+            "domain": ("episode", [_domain(episode) for episode in episodes]),
             "unit": ("episode", [episode.unit for episode in episodes]),
             "label": ("episode", [episode.label for episode in episodes]),
             "step": np.arange(steps + 1),
@@ -255,6 +255,11 @@ def _blank(study: Study) -> xr.Dataset:
         },
         attrs={"schema": SCHEMA, "fingerprint": study.fingerprint(), "done": 0},
     )
+
+
+def _domain(episode: Episode) -> str:
+    """Return the domain's own name, so that its aliases are averaged as one domain."""
+    return canonical(episode.target.domain)
 
 
 def _track_start(study: Study, run: xr.Dataset) -> None:

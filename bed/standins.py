@@ -1,7 +1,8 @@
 """Stand-ins for the language models, fitted on training episodes and kept beside their file.
 
-The training units (genes, ...) are halved by hash. One half fits the belief and the simulators
-that policies use; the other half fits a second tracker, which shares no unit with them.
+Every domain has its own. The training units (genes, ...) are halved by hash. One half fits the
+belief and the simulators that policies use; the other half fits a second tracker, which shares no
+unit with them.
 """
 
 import json
@@ -58,7 +59,7 @@ class StandIns:
 
 
 def fit_stand_ins(episodes: Sequence[Episode], seed: int = 0) -> StandIns:
-    """Fit all stand-ins on the training split of `episodes`.
+    """Fit the stand-ins of one domain on the training split of `episodes`.
 
     Raises:
         DataError: where a half of the training units lacks episodes of both labels.
@@ -83,8 +84,8 @@ def fit_stand_ins(episodes: Sequence[Episode], seed: int = 0) -> StandIns:
     )
 
 
-def cached_stand_ins(path: Path, seed: int = 0) -> StandIns:
-    """Return the stand-ins of an episode file, from beside it where they were fitted before.
+def cached_stand_ins(path: Path, seed: int = 0) -> dict[str, StandIns]:
+    """Return each domain's stand-ins, from beside the episode file where they were fitted before.
 
     The cache's name holds a digest of the file, the seed and the code that fits; one that is
     damaged is fitted anew, and a folder that cannot be written to is left alone.
@@ -96,11 +97,14 @@ def cached_stand_ins(path: Path, seed: int = 0) -> StandIns:
     try:
         digest, _, text = cache.read_text().partition("\n")
         if sha256(text.encode()).hexdigest() == digest:
-            return _loaded(json.loads(text))
+            return {domain: _loaded(part) for domain, part in json.loads(text).items()}
     except (OSError, UnicodeDecodeError):
         pass
-    fitted = fit_stand_ins(read_episodes(path, "train").episodes, seed)
-    text = json.dumps(_stored(fitted))
+    parts = read_episodes(path, "train").by_domain()
+    if not parts:
+        raise DataError(f"{path}: no training episodes to fit stand-ins on; build a larger file")
+    fitted = {domain: fit_stand_ins(part.episodes, seed) for domain, part in parts.items()}
+    text = json.dumps({domain: _stored(part) for domain, part in fitted.items()})
     with suppress(DataError), written_whole(cache) as beside:
         beside.write_text(f"{sha256(text.encode()).hexdigest()}\n{text}")
     return fitted

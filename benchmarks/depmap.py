@@ -36,7 +36,7 @@ SLOPE_CASES = 100
 
 def options(path: Path, seed: int) -> dict[str, Estimator]:
     """Every option by name, the main ones with and without base rates."""
-    fitted = cached_stand_ins(path, seed)
+    fitted = cached_stand_ins(path, seed)["depmap"]
     models = fitted.belief, fitted.conditional
     resolved = sorted(
         read_episodes(path, "validation").episodes,

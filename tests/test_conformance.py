@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bed.belief import ExactBelief, PermutationAveraged, Recalibrated, Repeated
+from bed.belief import (
+    DomainBelief,
+    ExactBelief,
+    PermutationAveraged,
+    Recalibrated,
+    Repeated,
+)
 from bed.domains import reading
 from bed.errors import DataError
 from bed.estimators import ExactEIG, FactoredEIG, NestedMonteCarloEIG, ScreenedEIG
@@ -33,7 +39,7 @@ from bed.protocols import (
     ranks_outcomes,
 )
 from bed.seeds import uniform
-from bed.simulators import ExactSimulator, fit_exemplar_simulator
+from bed.simulators import DomainSimulator, ExactSimulator, fit_exemplar_simulator
 from bed.worlds import World
 from tests.factories import (
     TARGET,
@@ -140,6 +146,11 @@ def belief_cases() -> dict[str, Case]:
         "additive": (made_belief, *additive),
         "additive, recalibrated": (lambda: Recalibrated(made_belief(), 0.7), *additive),
         "additive, permuted": (lambda: PermutationAveraged(made_belief()), *additive),
+        "by domain": (
+            lambda: DomainBelief({"depmap": made_belief(), "world": ExactBelief(WORLDS)}),
+            WORLD_QUERIES + DEPMAP_QUERIES,
+            BAD_WORLD | BAD_DEPMAP,
+        ),
     }
     return _each_bad(builds, lambda made: BeliefQuery(*made))
 
@@ -188,6 +199,13 @@ def simulator_cases() -> dict[str, Case]:
             bad_depmap,
         ),
         "conditional": (conditional_simulator, DEPMAP_REQUESTS, bad_depmap | bad_reading),
+        "by domain": (
+            lambda: DomainSimulator(
+                {"depmap": conditional_simulator(), "world": ExactSimulator(WORLDS)}
+            ),
+            WORLD_REQUESTS + DEPMAP_REQUESTS,
+            bad_world | bad_depmap,
+        ),
     }
     return _each_bad(builds, lambda made: OutcomeRequest(*made))
 

@@ -31,7 +31,7 @@ def bins(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_fitted_belief_is_calibrated_on_unseen_genes(bins: Path) -> None:
     """Slope of the log odds near 1 over contexts of every size: neither over- nor underreacting."""
-    belief = cached_stand_ins(bins).belief
+    belief = cached_stand_ins(bins)["depmap"].belief
     queries, labels = [], []
     for episode in read_episodes(bins, "test").episodes:
         rng = generator("context", episode.id)

@@ -1,14 +1,16 @@
 """Stand-ins: halves that share no unit, and a cache that is never trusted blindly."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bed.domains import reading
 from bed.episodes.files import EpisodeFile, write_episodes
 from bed.episodes.synthetic import sample_world_episodes
 from bed.errors import DataError
-from bed.evidence import Episode
+from bed.evidence import Episode, Fields, Hypothesis, Outcome, Stub
 from bed.protocols import BeliefQuery, OutcomeRequest
 from bed.standins import StandIns, cached_stand_ins, fit_stand_ins, stand_ins_key
 
@@ -34,7 +36,7 @@ def test_a_cache_gives_the_same_answers_and_damage_is_mended(
 ) -> None:
     path = tmp_path / "episodes.parquet"
     write_episodes(path, EpisodeFile(tuple(episodes), {}))
-    first = cached_stand_ins(path)
+    first = cached_stand_ins(path)["world"]
     (cache,) = tmp_path.glob("episodes.stand-ins-*.json")
     fits: list[int] = []
 
@@ -43,7 +45,7 @@ def test_a_cache_gives_the_same_answers_and_damage_is_mended(
         return fitted
 
     monkeypatch.setattr("bed.standins.fit_stand_ins", counted)
-    again = cached_stand_ins(path)
+    again = cached_stand_ins(path)["world"]
     assert not fits
     queries = [BeliefQuery(episode.target, episode.pool[:5]) for episode in episodes]
     np.testing.assert_array_equal(
@@ -95,10 +97,37 @@ def test_a_changed_cache_is_not_trusted(
     (cache,) = tmp_path.glob("*.json")
     text = cache.read_text()
     cache.write_text(text.replace('"base_rates"', '"base_rate"'))
-    assert cached_stand_ins(path) is fitted
+    assert cached_stand_ins(path)["world"] is fitted
     assert cache.read_text() == text
 
 
 def test_too_few_units_are_refused(episodes: list[Episode]) -> None:
     with pytest.raises(DataError, match="at least two units"):
         fit_stand_ins(episodes[:1])
+
+
+def renamed(episode: Episode, domain: str) -> Episode:
+    """The episode as one of free text, which knows the flag `supported`."""
+    pool = tuple(
+        Stub(
+            replace(
+                stub.experiment, hypothesis=Hypothesis(stub.experiment.hypothesis.text, domain)
+            ),
+            Outcome(Fields(supported=reading(stub.experiment, stub.outcome).supported)),
+        )
+        for stub in episode.pool
+    )
+    target = Hypothesis(episode.target.text, domain)
+    return replace(episode, id=f"{domain} {episode.id}", target=target, pool=tuple(pool))
+
+
+def test_a_domain_has_its_own_whatever_else_the_file_holds(
+    episodes: list[Episode], fitted: StandIns, tmp_path: Path
+) -> None:
+    path = tmp_path / "both.parquet"
+    free = tuple(renamed(episode, "generic") for episode in episodes)
+    write_episodes(path, EpisodeFile((*free, *episodes)))
+    found = cached_stand_ins(path)
+    assert list(found) == ["generic", "world"]
+    np.testing.assert_array_equal(found["world"].belief.weight, fitted.belief.weight)
+    assert {shelf[0] for shelf in found["generic"].exemplar.shelves} == {"generic"}

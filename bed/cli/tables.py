@@ -33,15 +33,19 @@ def print_report(found: Mapping[str, Any]) -> None:
     if console.width < _NARROWEST:
         console = Console(width=_NARROWEST)
     episodes = ", ".join(f"{count} {domain}" for domain, count in found["episodes"].items())
+    weights = "Domains weigh the same. " if found["domains"] else ""
     console.print(
         f"{episodes} episodes, {found['steps']} steps, seed {found['seed']}; "
-        f"tracker: {_TRACKERS.get(found['tracker'], found['tracker'])}. 95% intervals in brackets."
+        f"tracker: {_TRACKERS.get(found['tracker'], found['tracker'])}. {weights}"
+        "95% intervals in brackets."
     )
     if found["episodes_left_out"]:
         console.print(f"[red]{found['episodes_left_out']} episodes left out: the tracker failed.")
     console.print(_first(found["policies"], "The first experiment"))
     console.print(_path(found["policies"], found["brier"], found["steps"], "The whole path"))
     console.print(_differences(found["comparisons"], "Paired differences"))
+    if found["domains"]:
+        console.print(_domains(found["domains"]))
     console.print(_cost(found["policies"], "Calls and failures, all steps"))
     for name, row in found["policies"].items():
         if row["doubted"]:
@@ -79,6 +83,30 @@ def _first(policies: Mapping[str, Any], title: str) -> Table:
             keys = ("promised_bits", "coherence_gap", "raw_coherence_gap")
             cells += [_number(row[key], ".3f") for key in keys]
         table.add_row(name, *cells)
+    return table
+
+
+def _domains(domains: Mapping[str, Any]) -> Table:
+    columns = [
+        "domain",
+        "policy",
+        "entropy lost, bits",
+        "log score gained, bits",
+        "to 0.7",
+        "Brier",
+    ]
+    table = _table("Each domain: the first experiment and the whole path", columns)
+    for domain, found in domains.items():
+        for name, row in found["policies"].items():
+            table.add_row(
+                domain,
+                name,
+                _interval(row["first_gain_bits"]),
+                _interval(row["first_log_gain_bits"]),
+                _number(row["experiments_to"]["0.7"], ".1f"),
+                _number(found["brier"][name], ".3f"),
+            )
+        table.add_section()
     return table
 
 

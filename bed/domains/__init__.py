@@ -6,6 +6,7 @@ experiment, because the same experiment is near to one hypothesis and far from a
 h and each local hypothesis h' are asked about in turn.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
@@ -15,7 +16,16 @@ from bed.domains.meaning import Reading, Relation, Verdict
 from bed.errors import DataError
 from bed.evidence import Experiment, Fields, Hypothesis, Outcome
 
-__all__ = ["Reading", "Relation", "Verdict", "canonical", "kind", "reading", "relation"]
+__all__ = [
+    "Reading",
+    "Relation",
+    "Verdict",
+    "canonical",
+    "kind",
+    "places_by_domain",
+    "reading",
+    "relation",
+]
 
 _REMEMBERED = 1 << 18
 """Simulation asks about the same pairs at every step."""
@@ -41,6 +51,14 @@ def canonical(domain: str) -> str:
     if name not in _DOMAINS:
         raise DataError(f"unknown domain {domain!r}; use one of {sorted(_DOMAINS)}")
     return name
+
+
+def places_by_domain(domains: Sequence[str]) -> dict[str, list[int]]:
+    """Return where each domain stands, under its own name; unknown domains keep theirs."""
+    places: dict[str, list[int]] = {}
+    for place, domain in enumerate(domains):
+        places.setdefault(_ALIASES.get(domain, domain), []).append(place)
+    return places
 
 
 def _told(domain: str, question: str, experiment: Experiment, *about: Any) -> Any:

@@ -3,9 +3,11 @@
 from bed.simulators.conditional import ConditionalSimulator, fit_conditional_simulator
 from bed.simulators.exact import ExactSimulator
 from bed.simulators.exemplar import ExemplarSimulator, fit_exemplar_simulator
+from bed.simulators.routed import DomainSimulator
 
 __all__ = [
     "ConditionalSimulator",
+    "DomainSimulator",
     "ExactSimulator",
     "ExemplarSimulator",
     "fit_conditional_simulator",
