@@ -1,0 +1,280 @@
+"""How single values are printed and read back: one `Form` for each kind of value.
+
+`write` and `read` of a form belong together: what one prints the other reads, to the printed
+precision. A form without `read` prints what follows from another value, such as a phrase.
+"""
+
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from bed.domains.gwas import p_decimal
+from bed.errors import DataError
+from bed.prompts.escaping import escaped, split_parts, unescaped
+
+__all__ = [
+    "ANY",
+    "COUNT",
+    "GENERAL",
+    "GTEX",
+    "INTEGER",
+    "LIST",
+    "PERCENT",
+    "P_VALUE",
+    "REMARK",
+    "SIGNED",
+    "TEXT",
+    "THREE_DECIMALS",
+    "TWO_DECIMALS",
+    "YES_NO",
+    "Form",
+    "at_least",
+    "at_most",
+    "one_of",
+    "real",
+    "shown",
+]
+
+Separators = tuple[str, ...]
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
+_LIST_SEPARATOR = ", "
+_GTEX_SHOWN = 3
+_GTEX = re.compile(r"(.*\S)\s++(\S+)\s++TPM", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How one kind of value stands in a prompt.
+
+    Attributes:
+        write: value and the separators of its line -> text on one line.
+        read: that text -> value; ValueError where it cannot be read. None for what is only shown.
+        placeholder: stands for the value where a model is told how to write it.
+    """
+
+    write: Callable[[Any, Separators], str]
+    read: Callable[[str], Any] | None
+    placeholder: str
+
+
+def real(value: object) -> float:
+    """Return a finite number.
+
+    Args:
+        value: anything.
+
+    Raises:
+        DataError: for anything but a finite int or float.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise DataError(f"{value!r} must be a finite number")
+    return float(value)
+
+
+def shown(words: Callable[[Any], str], placeholder: str) -> Form:
+    """Return a form that only shows what follows from a value.
+
+    Args:
+        words: value -> text.
+        placeholder: stands for it where a model is told how to write it.
+    """
+    return Form(lambda value, separators: escaped(words(value), separators), None, placeholder)
+
+
+def at_most(*steps: tuple[float, str], above: str) -> Callable[[Any], str]:
+    """Return a function that puts a number into words by ceilings.
+
+    Args:
+        steps: (ceiling, phrase), ascending; the first ceiling that holds the number decides, and
+            the ceiling itself belongs to its phrase.
+        above: the phrase above the last ceiling.
+    """
+
+    def phrase(value: object) -> str:
+        number = real(value)
+        return next((words for ceiling, words in steps if number <= ceiling), above)
+
+    return phrase
+
+
+def at_least(*steps: tuple[float, str], below: str) -> Callable[[Any], str]:
+    """Return a function that puts a number into words by floors.
+
+    Args:
+        steps: (floor, phrase), descending; the first floor that the number reaches decides.
+        below: the phrase below the last floor.
+    """
+
+    def phrase(value: object) -> str:
+        number = real(value)
+        return next((words for floor, words in steps if number >= floor), below)
+
+    return phrase
+
+
+def one_of(words: Mapping[Any, str]) -> Form:
+    """Return a form of a closed set of values.
+
+    Args:
+        words: value -> how it is printed.
+    """
+    values = {printed: value for value, printed in words.items()}
+
+    def write(value: Any, separators: Separators) -> str:
+        if value not in words:
+            raise DataError(f"{value!r} is unknown; use one of {sorted(map(repr, words))}")
+        return escaped(words[value], separators)
+
+    def read(text: str) -> Any:
+        if (found := unescaped(text).casefold()) not in values:
+            raise ValueError(f"not one of {sorted(values)}")
+        return values[found]
+
+    return Form(write, read, "|".join(words.values()))
+
+
+def _number(text: str) -> float:
+    """Read a printed number; models write a true minus sign now and then."""
+    plain = text.replace("\N{MINUS SIGN}", "-")
+    if not _NUMBER.fullmatch(plain) or not math.isfinite(float(plain)):
+        raise ValueError("not a finite number")
+    return float(plain)
+
+
+def _formatted(spec: str, placeholder: str) -> Form:
+    return Form(lambda value, _: format(real(value), spec), _number, placeholder)
+
+
+def _general(value: object, _: Separators) -> str:
+    number = real(value)
+    return f"{number:.3g}" if abs(number) < 0.01 or abs(number) >= 1000 else f"{number:.4g}"
+
+
+def _whole(value: object) -> int:
+    number = real(value)
+    if number != int(number):
+        raise DataError(f"{value!r} must be a whole number")
+    return int(value) if isinstance(value, int) else int(number)
+
+
+def _read_whole(text: str) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]{1,4000}", plain := text.replace(",", "")):
+        raise ValueError("not a whole number")
+    return int(plain)
+
+
+def _text(value: object, separators: Separators) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise DataError(f"{value!r} must be text")
+    return escaped(str(value), separators)
+
+
+def _read_text(text: str) -> str:
+    if not text:
+        raise ValueError("empty")
+    return unescaped(text)
+
+
+def _parts(value: object, what: str) -> Sequence[Any]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise DataError(f"{value!r} must be a list of {what}")
+    if "" in value:
+        raise DataError(f"{value!r} holds an empty text; leave it out")
+    return value
+
+
+def _list(value: object, separators: Separators) -> str:
+    inner = (_LIST_SEPARATOR, *separators)
+    return _LIST_SEPARATOR.join(_text(item, inner) for item in _parts(value, "texts"))
+
+
+def _read_list(text: str) -> tuple[str, ...]:
+    return tuple(_read_text(part.strip()) for part in split_parts(text, _LIST_SEPARATOR))
+
+
+def _gtex(value: object, separators: Separators) -> str:
+    """Print the first three tissues; a level may be text as printed, or a number."""
+    printed = []
+    for pair in _parts(value, "(tissue, TPM) pairs")[:_GTEX_SHOWN]:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise DataError(f"{pair!r} must be a (tissue, TPM) pair")
+        tissue, level = pair
+        if isinstance(level, str) and not _NUMBER.fullmatch(level):
+            raise DataError(f"TPM {level!r} of {tissue!r} must be a number")
+        level = level if isinstance(level, str) else f"{real(level):.1f}"
+        printed.append(f"{_text(tissue, (_LIST_SEPARATOR, *separators))} {level} TPM")
+    return _LIST_SEPARATOR.join(printed)
+
+
+def _read_gtex(text: str) -> tuple[tuple[str, str], ...]:
+    found = []
+    for part in split_parts(text, _LIST_SEPARATOR):
+        if not (pair := _GTEX.fullmatch(part.strip())):
+            raise ValueError("not '{tissue} {x.x} TPM'")
+        found.append((unescaped(pair[1]), pair[2]))
+    return tuple(found)
+
+
+def _p_value(value: object, _: Separators) -> str:
+    """Print two digits and an exponent of two or more, also below the least float."""
+    p = p_decimal(value, "field")
+    significand, exponent = f"{p:.1e}".split("e") if p else ("0.0", "0")
+    return f"{significand}e{int(exponent):+03d}"
+
+
+def _read_p_value(text: str) -> float | str:
+    """Read a number, or keep the text of one that no float holds."""
+    number = _number(text)
+    return text if number < sys.float_info.min and Decimal(text) else number
+
+
+def _any(value: object, separators: Separators) -> str:
+    """Print text as it is and all else as JSON; text that reads as JSON is told apart."""
+    if isinstance(value, str):
+        text = escaped(value, separators)
+        return f"&#{ord(value[0])};{text[1:]}" if text[:1] == value[0] and _is_json(text) else text
+    return escaped(json.dumps(value, default=_plain, ensure_ascii=False), separators)
+
+
+def _plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(unescaped(text))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _read_any(text: str) -> Any:
+    if text.startswith("&#") or not _is_json(text):
+        return _read_text(text)
+    return json.loads(unescaped(text))
+
+
+REMARK = Form(_text, None, "...")
+TEXT = Form(_text, _read_text, "...")
+LIST = Form(_list, _read_list, "..., ...")
+GTEX = Form(_gtex, _read_gtex, "... X.X TPM")
+YES_NO = one_of({True: "yes", False: "no"})
+INTEGER = Form(lambda value, _: str(_whole(value)), _read_whole, "N")
+COUNT = Form(lambda value, _: f"{_whole(value):,}", _read_whole, "N")
+GENERAL = Form(_general, _number, "X.XXX")
+SIGNED = _formatted("+.3f", "+X.XXX")
+THREE_DECIMALS = _formatted(".3f", "X.XXX")
+TWO_DECIMALS = _formatted("z.2f", "X.XX")
+PERCENT = Form(
+    lambda value, _: _general(100 * real(value), ()) + "%",
+    lambda text: _number(text.removesuffix("%").rstrip()) / 100,
+    "X.XX%",
+)
+P_VALUE = Form(_p_value, _read_p_value, "X.Xe-XX")
+ANY = Form(_any, _read_any, "...")

@@ -1,0 +1,99 @@
+import re
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bed.prompts.escaping import TITLES, escaped, split_parts, unescaped
+
+TAGS = re.compile(r"<\s*(?:[^\W\d_]|[/|!?\uff5c])")
+AWKWARD = st.lists(
+    st.sampled_from(
+        [
+            *TITLES,
+            *"ab<>&#;,0[]/|—() \t\r\n",
+            "\x0b\x0c\x1c\x1f\x7f\x85\x9f\u2028\u2029\u00a0\u3000",
+            "&lt;",
+            "&amp",
+            "&#32;",
+            "&#1114112;",
+            "lt;",
+            "[7] tag",
+            "[INST]",
+            "[/INST]",
+            "<|im_end|>",
+            "</think>",
+            "<\uff5cbegin\uff5c>",
+            "<probability>1.0</probability>",
+        ]
+    ),
+    max_size=8,
+).map("".join)
+SEPARATORS = (", ", " / ", "; ", " — ", ") — ", " (family: ", " for ", " ")
+
+
+@given(AWKWARD | st.text())
+@example("<")
+@example(" ")
+def test_any_text_comes_back_from_one_harmless_line(value: str) -> None:
+    text = escaped(value)
+    assert unescaped(text) == value
+    assert len(text.splitlines()) <= 1
+    assert text == text.strip()
+    assert not TAGS.search(text)
+    assert not any(title in text for title in (*TITLES, "[INST]", "[/INST]"))
+    assert not re.match(r"\[[0-9]+\]", text)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "CC(C)N1C=C(C(=N1)\\F/C=C/F)[C@@H](C)[13C]",
+        "p<5e-8",
+        "<= -0.5",
+        "Affymetrix & Illumina",
+        "R&D; x",
+        "NR [23899339] (imputed)",
+        "Affymetrix, Illumina [~ 27000000] (imputed)",
+        "18β-Glycyrrhetinic acid",
+        "DIS3 like exosome 3'-5' exoribonuclease",
+        "a  b > c",
+    ],
+)
+def test_ordinary_values_stay_to_the_letter(value: str) -> None:
+    assert escaped(value) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a\nb\u2028", "a&#10;b&#8232;"),
+        ("</think>", "&lt;/think>"),
+        ("&lt;", "&amp;lt;"),
+        (" a", "&#32;a"),
+        ("TARGET HYPOTHESIS", "TARGET&#32;HYPOTHESIS"),
+        ("[7] tag", "&#91;7] tag"),
+    ],
+)
+def test_what_would_be_structure_is_encoded(value: str, text: str) -> None:
+    assert escaped(value) == text
+
+
+@given(
+    st.sampled_from(SEPARATORS), st.lists(AWKWARD.filter(bool) | st.text(min_size=1), min_size=1)
+)
+@example("; ", ["a&amp", "b&lt", "c"])
+@example(" / ", ["a /", "/ b"])
+def test_parts_keep_apart(separator: str, values: list[str]) -> None:
+    line = separator.join(escaped(value, (separator,)) for value in values)
+    assert [unescaped(part) for part in split_parts(line, separator)] == values
+
+
+@pytest.mark.parametrize("unit", ["<", "< ", "&", " ", " /", "[", "&#1"])
+def test_escaping_takes_time_linear_in_the_value(unit: str) -> None:
+    value = unit * (200_000 // len(unit))
+    started = time.perf_counter()
+    assert unescaped(escaped(value, (" / ", "; "))) == value
+    split_parts(value, " / ")
+    assert time.perf_counter() - started < 5

@@ -1,0 +1,196 @@
+"""What is rendered is read back: every printed field, numbers to the printed precision."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bed.errors import DataError
+from bed.evidence import Experiment, Fields, Hypothesis, Outcome, Stub
+from bed.prompts import belief_prompt, parse_evidence, read_outcome, simulation_prompt
+from bed.prompts.page import experiment_lines
+from tests.prompts.schemas import SCHEMAS, TEXT, Schema, stub_of, target_of
+
+SETTINGS = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+TWO_DECIMALS = {
+    "chronos",
+    "p_dependency",
+    "log2_tpm",
+    "top_quarter_from",
+    "relative_copy_number",
+}
+THREE_DECIMALS = {"log2_fold_change", "lfc_se", "z"}
+PRINTED_TO = {**dict.fromkeys(TWO_DECIMALS, 0.0051), **dict.fromkeys(THREE_DECIMALS, 0.00051)}
+
+
+def assert_read(found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        if not isinstance(value, float):
+            assert found[name] == value, name
+        elif name in PRINTED_TO:
+            assert found[name] == pytest.approx(value, rel=1e-12, abs=PRINTED_TO[name]), name
+        else:
+            digits = 0.051 if name == "p_value" else 0.0051
+            assert found[name] == pytest.approx(value, rel=digits, abs=1e-300), name
+
+
+def printed(schema: Schema, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The experiment's fields as a prompt prints them."""
+    if schema.domain == "generic":
+        return Fields(fields, local_hypothesis="a local claim")
+    return Fields({k: v for k, v in fields.items() if _is_placed(k, fields)})
+
+
+def _is_placed(name: str, fields: Mapping[str, Any]) -> bool:
+    """The gene's identifiers stand below the gene, which a summary does not print."""
+    return name != "ensembl_id" or "gene" in fields
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=str)
+@SETTINGS
+@given(data=st.data())
+def test_a_prompt_is_read_back(schema: Schema, data: st.DataObject) -> None:
+    fields = data.draw(schema.fields())
+    shown = data.draw(st.lists(st.tuples(schema.fields(), schema.outcomes(), TEXT), max_size=2))
+    claim = data.draw(TEXT.filter(str.strip))
+    named = {k: v for k, v in fields.items() if k not in schema.unprinted_in_target}
+    target = target_of(schema, named, claim)
+    evidence = tuple(
+        Stub(
+            Experiment(f"x{i}", stub.experiment.hypothesis, fields=stub.experiment.fields),
+            stub.outcome,
+        )
+        for i, (tested, outcome, tag) in enumerate(shown)
+        for stub in [stub_of(target, schema, tested, outcome, tag if tag.strip() else "tag")]
+    )
+    found = parse_evidence(schema.domain, belief_prompt(target, evidence).user)
+    assert found.target_text == claim
+    assert_read(found.target, target.fields)
+    assert len(found.stubs) == len(evidence)
+    for stub, (tested, outcome, tag) in zip(found.stubs, shown, strict=True):
+        assert stub.tag == (tag if tag.strip() else "tag")
+        assert_read(stub.experiment, printed(schema, tested))
+        assert_read(stub.outcome, outcome.fields)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=str)
+@SETTINGS
+@given(data=st.data())
+def test_a_written_result_is_read_back(schema: Schema, data: st.DataObject) -> None:
+    fields, outcome = data.draw(schema.fields()), data.draw(schema.outcomes())
+    experiment = stub_of(target_of(schema, fields), schema, fields, outcome).experiment
+    hidden = experiment_lines(experiment, None)
+    lines = [line for line in experiment_lines(experiment, outcome) if line not in hidden]
+    answer = "<think>Result: none\n</think>\n```\n" + "\n".join(lines) + "\n```\n"
+    assert_read(read_outcome(experiment, answer).fields, outcome.fields)
+
+
+KNOCKOUT = Experiment(
+    "x",
+    Hypothesis("h", "depmap", Fields(gene="A", cell_line="B", lineage="C", claim="dependency")),
+    fields=Fields(kind="knockout", gene="A", cell_line="B", lineage="C"),
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        ("", "'chronos' or 'effect_bin' is missing"),
+        ("Chronos gene-effect about -1", "chronos from 'about -1'"),
+        ("Chronos gene-effect nan", "chronos from 'nan'"),
+        ("Chronos gene-effect -1.00\nI am sure.", "the line 'I am sure.'"),
+        ("Effect bin huge", "effect_bin from 'huge'"),
+        ("<think>Chronos gene-effect -1.00", "is missing"),
+    ],
+)
+def test_an_unreadable_result_is_named(answer: str, complaint: str) -> None:
+    with pytest.raises(DataError, match=re.escape(complaint)):
+        read_outcome(KNOCKOUT, answer)
+
+
+def test_a_result_may_be_padded_and_leave_out_the_words() -> None:
+    found = read_outcome(KNOCKOUT, "Result:\n\n  Chronos  gene-effect    \N{MINUS SIGN}0.75\n")
+    assert found.fields == {"chronos": -0.75}
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=str)
+def test_the_form_that_a_simulator_is_shown_is_no_answer_itself(schema: Schema) -> None:
+    fields = {**dict.fromkeys(schema.needed, "name"), **schema.settings}
+    experiment = stub_of(target_of(schema, fields), schema, fields, Outcome(Fields())).experiment
+    prompt = simulation_prompt(experiment, True, ()).user
+    _, form = prompt.split("with no other text:\n")
+    if schema.outcome and "status" not in schema.outcome:
+        with pytest.raises(DataError, match="simulated result of experiment 'x'"):
+            read_outcome(experiment, form)
+
+
+def test_the_form_follows_the_evidence() -> None:
+    binned = Stub(KNOCKOUT, Outcome(Fields(effect_bin="dependency")))
+    other = Experiment("y", KNOCKOUT.hypothesis, fields=KNOCKOUT.fields)
+    plain, shown = (simulation_prompt(other, False, e).user for e in ((), (binned,)))
+    assert plain.endswith(
+        "Result:\n  Chronos gene-effect X.XX (phrase)\n  P(dependency) X.XX (phrase)"
+    )
+    assert shown.endswith("Result:\n  Effect bin strong dependency|dependency|weak dependency")
+
+
+def test_a_prompt_of_another_layout_is_read() -> None:
+    prompt = """CONTEXT EVIDENCE
+================
+[1]   an unrelated gene knocked out in the target cell line
+        CRISPR knockout of   KRT25 in MERO25
+        Gene: KRT25  —  keratin 25 (like) (family: Keratins (type I))
+        Cell line:  MERO25 — Pleura / Mesothelioma; ?; Primary
+
+        Result:
+            Chronos gene-effect   -0.02   (no clear fitness effect)
+            P(dependency)          0.03   (almost certainly not a dependency)
+TARGET HYPOTHESIS
+    A claim.
+Gene: DIS3L
+Cell line: MERO25
+"""
+    found = parse_evidence("depmap", prompt)
+    [stub] = found.stubs
+    assert stub.experiment == {
+        "kind": "knockout",
+        "gene": "KRT25",
+        "gene_name": "keratin 25 (like)",
+        "gene_family": "Keratins (type I)",
+        "cell_line": "MERO25",
+        "lineage": "Pleura",
+        "disease": "Mesothelioma",
+        "site": "Primary",
+    }
+    assert stub.outcome == {"chronos": -0.02, "p_dependency": 0.03}
+    assert (found.target_text, found.target["gene"]) == ("A claim.", "DIS3L")
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        ("", "no line 'CONTEXT EVIDENCE'"),
+        ("CONTEXT EVIDENCE\n(none)", "no line 'TARGET HYPOTHESIS'"),
+        ("TARGET HYPOTHESIS\nCONTEXT EVIDENCE", "stands before"),
+        ("CONTEXT EVIDENCE\nTARGET HYPOTHESIS", "the claim must be there"),
+        ("CONTEXT EVIDENCE\nsome text\nTARGET HYPOTHESIS\nc", "cannot read 'some text'"),
+        (
+            "CONTEXT EVIDENCE\n[1] t\nSomatic mutation status of A in B\nGene: A\nCell line: B\n"
+            "Outcome: x\nTARGET HYPOTHESIS\nc",
+            "evidence [1]: cannot read the line 'Outcome: x'; here may stand ['Result:']",
+        ),
+        (
+            "CONTEXT EVIDENCE\n[1] t\nSomatic mutation status of A in B\nGene: A\nCell line: B\n"
+            "TARGET HYPOTHESIS\nc",
+            "evidence [1]: the outcome's field 'status' is missing",
+        ),
+        ("CONTEXT EVIDENCE\nTARGET HYPOTHESIS\nc\nGene: A", "target: field 'cell_line' is missing"),
+    ],
+)
+def test_a_broken_prompt_is_named(broken: str, complaint: str) -> None:
+    with pytest.raises(DataError, match=re.escape(complaint)):
+        parse_evidence("depmap", broken)
