@@ -3,7 +3,7 @@
 The audit needs the file alone, not the tables that it was built from.
 """
 
-from bed.episodes.audit import depmap
+from bed.episodes.audit import depmap, expression, gwas
 from bed.episodes.audit.checks import Check, State, views
 from bed.episodes.audit.leakage import held_out, order, pools, splits
 from bed.episodes.audit.predictors import name_only
@@ -14,7 +14,7 @@ from bed.errors import DataError
 
 __all__ = ["Check", "State", "audit"]
 
-_RULES = {"depmap": depmap.RULES}
+_RULES = {"depmap": depmap.RULES, "expression": expression.RULES, "gwas": gwas.RULES}
 
 
 def audit(file: EpisodeFile) -> dict[str, list[Check]]:

@@ -106,11 +106,11 @@ def relevance(seen: Sequence[View], info: Mapping[str, Any], rules: Rules) -> It
 
 
 def _sizes(seen: Sequence[View], info: Mapping[str, Any]) -> Check:
-    """Return the check of the pools' size; a builder that could not give 16 says how many."""
-    wanted = info.get("pool_size", POOL_SIZE)
+    """Return the check of the pools' size; a builder that could not give 16 says what it gave."""
     name = f"pools of another size than {POOL_SIZE}"
     sizes = Counter(len(view.episode.pool) for view in seen)
-    if wanted != POOL_SIZE:
+    given = {int(size): num for size, num in info.get("pool_sizes", {}).items()}
+    if given == dict(sizes) != {POOL_SIZE: len(seen)}:
         found = ", ".join(f"{num} of {size}" for size, num in sorted(sizes.items()))
         return Check("P3", name, "off", found, "none")
     odd = (view.episode.id for view in seen if len(view.episode.pool) != POOL_SIZE)

@@ -1,0 +1,186 @@
+"""What single cells of the GWAS Catalog say: alleles, directions, effects, samples, dates.
+
+Each reader returns None where the cell says nothing that can be used; a cell never turns into a
+number that is not printed in it.
+"""
+
+import re
+from datetime import date, datetime
+from functools import cache
+
+__all__ = [
+    "allele",
+    "ancestry",
+    "direction",
+    "effect",
+    "frequency",
+    "genes",
+    "interval",
+    "published",
+    "sample_size",
+    "several_snps",
+    "terms",
+]
+
+_NUMBER = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)")
+_BRACKET = re.compile(r"\[[^\]]*\]")
+_FREQUENCY = re.compile(r"(0?\.[0-9]+|[01])(\s*-\s*(0?\.[0-9]+|[01]))?")
+_SAMPLE = re.compile(r"([0-9][0-9,]*)\s*((?:[A-Z][a-z]+[ -]?)*)")
+_DATES = ("%d-%b-%Y", "%Y-%m-%d")
+
+
+def several_snps(text: str) -> bool:
+    """Return whether a cell names a haplotype or an interaction rather than one SNP.
+
+    Args:
+        text: such as "rs1 x rs2", "rs1; rs2" or "rs1, rs2".
+    """
+    return bool(re.search(r"[;,]|\sx\s", text))
+
+
+def allele(text: str) -> str | None:
+    """Return the allele of "rs123-A"; None where it is not reported ("rs123-?", "rs123").
+
+    Args:
+        text: the strongest SNP with its risk allele.
+    """
+    found = re.search(r"-\s*([ACGT]+)$", text.strip())
+    return found.group(1) if found else None
+
+
+def effect(text: str) -> str | None:
+    """Return an odds ratio or a beta as printed, with a zero before a leading point.
+
+    Args:
+        text: such as "1.04" or ".03".
+    """
+    text = text.strip()
+    if not _NUMBER.fullmatch(text):
+        return None
+    return f"0{text}" if text.startswith(".") else text.replace("-.", "-0.")
+
+
+def interval(text: str) -> str | None:
+    """Return the interval and the unit as printed, without the brackets round the unit.
+
+    Args:
+        text: such as "[0.03-0.05] (unit increase)"; "[NR]" alone says nothing.
+    """
+    found = _BRACKET.search(text)
+    unit = _unit(text)
+    parts = [found.group() if found else "", unit]
+    joined = " ".join(part for part in parts if part)
+    return None if joined in ("", "[NR]") else joined
+
+
+def _unit(text: str) -> str:
+    """Return what stands beside the interval: the unit of a beta."""
+    rest = _BRACKET.sub(" ", text).strip()
+    if rest.startswith("(") and rest.endswith(")"):
+        rest = rest[1:-1].strip()
+    return "" if rest == "NR" else rest
+
+
+def direction(interval_text: str, effect_text: str) -> str | None:
+    """Return "increases" or "decreases", what the risk allele does, or None where it is not said.
+
+    A beta says so in its unit. An effect of 1 or more without a unit is an odds ratio, which the
+    catalog states for the allele that raises the risk; one below 1 may be a beta whose unit was
+    left out, so it says nothing. Neither does a negative number.
+
+    Args:
+        interval_text: the cell of the confidence interval.
+        effect_text: the cell of the effect.
+    """
+    printed = effect(effect_text)
+    if printed is not None and float(printed) < 0:
+        return None
+    unit = _unit(interval_text)
+    said: set[str] = set(re.findall(r"increase|decrease", unit.casefold()))
+    if len(said) == 1:
+        return f"{said.pop()}s"
+    is_ratio = not re.search(r"[A-Za-z%µ]", unit) and printed is not None and float(printed) >= 1
+    return "increases" if is_ratio else None
+
+
+def frequency(text: str) -> str | None:
+    """Return a risk allele frequency, or a range of them, as printed.
+
+    Args:
+        text: such as "0.47"; "NR" is not reported.
+    """
+    text = text.strip()
+    return text if _FREQUENCY.fullmatch(text) else None
+
+
+def genes(text: str) -> tuple[str, ...]:
+    """Return the mapped genes; a SNP between two genes is mapped to both.
+
+    Args:
+        text: such as "FTO", "GCKR, C2orf16" or "BRINP2 - SEC16B".
+    """
+    parts = (part.strip() for part in re.split(r"\s-\s|[,;]|\sx\s", text))
+    names = (part for part in parts if part and part.casefold() not in ("nr", "na", "intergenic"))
+    return tuple(dict.fromkeys(names))
+
+
+def terms(names: str, addresses: str) -> tuple[str, ...]:
+    """Return the mapped ontology terms, sorted.
+
+    The catalog separates them by commas, which also stand within names. Where commas and
+    addresses do not agree in number, the ends of the addresses stand for the terms.
+
+    Args:
+        names: separated by "|" or ", ".
+        addresses: URIs separated in the same way; may be blank.
+    """
+    uris = [uri for uri in re.split(r"\||,\s*", addresses.strip()) if uri]
+    if "|" in names or len(uris) <= 1:
+        found = names.split("|")
+    else:
+        found = names.split(", ")
+        if len(found) != len(uris):
+            found = [uri.rsplit("/", 1)[-1] for uri in uris]
+    return tuple(sorted({name.strip() for name in found if name.strip()}))
+
+
+def sample_size(text: str) -> int | None:
+    """Return the number of people: the sum of the first number of each part of the description.
+
+    Args:
+        text: such as "1,019 European ancestry cases, 806 European ancestry controls".
+    """
+    found = [int(number.replace(",", "")) for number, _ in _parts(text)]
+    return sum(found) or None
+
+
+def ancestry(text: str) -> str | None:
+    """Return the ancestries named, in the order in which they stand.
+
+    Args:
+        text: as of `sample_size`.
+    """
+    names = (words.strip() for _, words in _parts(text))
+    return ", ".join(dict.fromkeys(name for name in names if name)) or None
+
+
+@cache
+def _parts(text: str) -> tuple[tuple[str, str], ...]:
+    """Return number and capitalised words after it of each part; thousands have no space."""
+    found = (_SAMPLE.search(part) for part in re.split(r"[,;]\s", text))
+    return tuple((match.group(1), match.group(2)) for match in found if match)
+
+
+@cache
+def published(text: str) -> date | None:
+    """Return the day of publication.
+
+    Args:
+        text: such as "23-Jul-2014" or "2014-07-23".
+    """
+    for form in _DATES:
+        try:
+            return datetime.strptime(text.strip(), form).date()
+        except ValueError:
+            continue
+    return None
