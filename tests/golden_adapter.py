@@ -4,9 +4,17 @@ from typing import Any
 
 from bed import information
 from bed.belief.exact import ExactBelief
+from bed.domains.verdicts import stub_verdict, target_outcome
+from bed.episodes.testset import (
+    allocate_context_lengths,
+    build_testset,
+    context_length_counts,
+    order_by_sha256,
+)
 from bed.estimators import FactoredEIG, factored_eig
 from bed.evidence import Fields, Outcome, Stub
 from bed.information import best_index
+from bed.prompts import mean_of_draws, parse_choice, parse_probability
 from bed.simulators.exact import ExactSimulator
 from bed.worlds import World
 
@@ -34,6 +42,16 @@ def _sampled(
     return float(scores["eig"][0])
 
 
+def _testset(ids: list[str], n_sensitivity: int) -> dict[str, Any]:
+    found = build_testset(ids, n_sensitivity)
+    return {
+        "primary": [list(row) for row in found.primary],
+        "sensitivity_ids": list(found.sensitivity_ids),
+        "n_primary_rows": found.num_primary_rows,
+        "n_sensitivity_rows": found.num_sensitivity_rows,
+    }
+
+
 ADAPTER = {
     "entropy_bits": information.entropy_bits,
     "information_gain_bits": information.information_gain_bits,
@@ -53,4 +71,13 @@ ADAPTER = {
         outcomes, n_steps, method
     ),
     "mc_factored_eig": _sampled,
+    "stub_verdict": stub_verdict,
+    "target_outcome": target_outcome,
+    "parse_probability": parse_probability,
+    "parse_choice": lambda text, n_candidates: parse_choice(text, n_candidates),
+    "mean_of_draws": mean_of_draws,
+    "order_by_sha256": order_by_sha256,
+    "context_length_counts": lambda n: {str(k): num for k, num in context_length_counts(n).items()},
+    "allocate_context_lengths": allocate_context_lengths,
+    "build_testset": _testset,
 }

@@ -1,37 +1,35 @@
-"""`bed episodes`: build episode files, audit them, look at one episode."""
+"""`bed episodes build`: episode files from public tables."""
 
-import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from bed.errors import DataError
 
 if TYPE_CHECKING:
     from bed.episodes import EpisodeFile
-    from bed.episodes.audit import Check
-    from bed.evidence import Episode
 
-__all__ = ["app"]
+__all__ = ["app", "summarise"]
 
-app = typer.Typer(name="episodes", help="Build, check and show episodes.", no_args_is_help=True)
-build = typer.Typer(help="Build an episode file from public tables.", no_args_is_help=True)
-app.add_typer(build, name="build")
+app = typer.Typer(help="Build an episode file from public tables.", no_args_is_help=True)
 
-_NARROWEST = 180
-_LEGEND = """\
-P1 no near-constant targets; P2 balance and caps; P3 graded relevance; P4 sufficiency: poor,
-moderate or rich by supporting related stubs; P5 no leakage. off: a wish that the data did not
-grant; violated: a fault of the file."""
 
-_COLOURS = {"ok": "green", "off": "yellow", "violated": "bold red", "info": "dim"}
+class SplitBy(StrEnum):
+    """What decides who is held out."""
+
+    LOCUS = "locus"
+    DATE = "date"
+
+
+Out = Annotated[Path, typer.Option(help="Episode file to write.", dir_okay=False)]
+Seed = Annotated[int, typer.Option(help="Everything random hangs on it.")]
+Most = Annotated[int, typer.Option(help="At most so many, 60:10:30 train, validation and test.")]
 
 
 def _input(help_text: str) -> typer.models.OptionInfo:
@@ -41,9 +39,9 @@ def _input(help_text: str) -> typer.models.OptionInfo:
     return option
 
 
-@build.command("depmap")
+@app.command("depmap")
 def build_depmap_file(
-    out: Annotated[Path, typer.Option(help="Episode file to write.", dir_okay=False)],
+    out: Out,
     gene_effect: Annotated[
         Path | None, _input("Chronos gene effects: lines as rows, GENE (entrez) as columns.")
     ] = None,
@@ -61,16 +59,10 @@ def build_depmap_file(
     models: Annotated[
         Path | None, _input("Cell lines: ids, CCLE names, lineages (Model.csv or sample_info).")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Everything random hangs on it.")] = 0,
-    max_episodes: Annotated[
-        int, typer.Option(help="At most so many, 60:10:30 train, validation and test.")
-    ] = 6000,
+    seed: Seed = 0,
+    max_episodes: Most = 8000,
 ) -> None:
     """Is gene G a dependency of cell line C? From the DepMap tables (csv, csv.gz or parquet)."""
-    from rich.progress import Progress, TaskID
-
-    from bed.atomic import require_writable
-    from bed.episodes import write_episodes
     from bed.episodes.depmap import Tables, build_depmap
 
     tables = Tables(
@@ -83,7 +75,107 @@ def build_depmap_file(
         mutations=mutations,
         models=models,
     )
-    for path in tables.given().values():
+    _build(out, tables.given(), lambda report: build_depmap(tables, seed, max_episodes, report))
+
+
+@app.command("gwas")
+def build_gwas_file(
+    out: Out,
+    associations: Annotated[
+        Path, _input("The catalog's table of associations (tsv or parquet, any release).")
+    ],
+    efo: Annotated[
+        Path | None, _input("Its trait mappings: reported trait, EFO term, parent term.")
+    ] = None,
+    pathways: Annotated[Path | None, _input("Gene sets such as Reactome's (.gmt).")] = None,
+    expression: Annotated[
+        Path | None, _input("Median TPM of genes by tissue, such as GTEx's (.gct or a table).")
+    ] = None,
+    split_by: Annotated[
+        SplitBy, typer.Option(help="Hold out loci by hash, or the newest publications.")
+    ] = SplitBy.LOCUS,
+    min_related: Annotated[
+        int, typer.Option(help="Fewest related stubs in a pool of 16; small tables have few.")
+    ] = 1,
+    seed: Seed = 0,
+    max_episodes: Most = 8000,
+) -> None:
+    """Does SNP S (allele A) increase or decrease trait T? From the GWAS Catalog."""
+    from bed.episodes.gwas import GwasTables, build_gwas
+
+    tables = GwasTables(associations, efo, pathways, expression)
+    by: Literal["locus", "date"] = "date" if split_by is SplitBy.DATE else "locus"
+    _build(
+        out,
+        tables.given(),
+        lambda report: build_gwas(tables, seed, max_episodes, by, min_related, report),
+    )
+
+
+@app.command("tahoe", hidden=True)
+@app.command("expression")
+def build_expression_file(
+    out: Out,
+    table: Annotated[
+        Path, _input("Differential expression (one gene and contrast a row), or z-scores.")
+    ],
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What a column is called, NAME=COLUMN; repeat for several. NAME is gene, "
+            "perturbation, context, condition (these two take several columns: condition=dose,"
+            "time), log2_fold_change, lfc_se, wald, p_value, p_adjusted, base_mean, z, ensembl_id, "
+            "num_treated or num_control; DESeq2's names by default."
+        ),
+    ] = None,
+    perturbation_type: Annotated[str, typer.Option(help="drug or knockout.")] = "drug",
+    context_type: Annotated[str, typer.Option(help="What a context is called.")] = "cell line",
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(help="Leave out rows with COLUMN=VALUE, such as strategy=reverted."),
+    ] = None,
+    signatures: Annotated[
+        Path | None, _input("For a wide table of z-scores: what each of its columns is.")
+    ] = None,
+    fixed_context: Annotated[
+        str | None, typer.Option(help="For a wide table whose columns are perturbations.")
+    ] = None,
+    drugs: Annotated[Path | None, _input("Drugs: targets, mechanisms (Tahoe-100M).")] = None,
+    contexts: Annotated[Path | None, _input("Cell lines and drivers (Tahoe-100M).")] = None,
+    classes: Annotated[Path | None, _input("Classes of perturbations as gene sets (.gmt).")] = None,
+    seed: Seed = 0,
+    max_episodes: Most = 8000,
+) -> None:
+    """Does drug D, or knocking out gene P, move gene G in cell line C? Also called tahoe."""
+    from bed.episodes.expression import Columns, ExpressionTables, build_expression
+
+    tables = ExpressionTables(
+        table=table,
+        columns=Columns().mapped(column or ()),
+        perturbation_type=perturbation_type,
+        context_type=context_type,
+        leave_out=tuple(leave_out or ()),
+        signatures=signatures,
+        fixed_context=fixed_context,
+        drugs=drugs,
+        contexts=contexts,
+        classes=classes,
+    )
+    _build(out, tables.given(), lambda report: build_expression(tables, seed, max_episodes, report))
+
+
+def _build(
+    out: Path,
+    inputs: Mapping[str, Path],
+    build: Callable[[Callable[[str, int, int], None]], "EpisodeFile"],
+) -> None:
+    """Build with progress, write the file and say what it holds."""
+    from rich.progress import Progress, TaskID
+
+    from bed.atomic import require_writable
+    from bed.episodes import write_episodes
+
+    for path in inputs.values():
         if out.exists() and path.exists() and out.samefile(path):
             raise DataError(f"--out {out} is also an input; name another file")
     require_writable(out)
@@ -95,98 +187,25 @@ def build_depmap_file(
                 tasks[stage] = bar.add_task(escape(stage), total=total or None)
             bar.update(tasks[stage], completed=done)
 
-        file = build_depmap(tables, seed, max_episodes, report)
+        file = build(report)
         write_episodes(out, file)
-    _summarise(out, file)
+    summarise(out, file)
 
 
-def _summarise(out: Path, file: "EpisodeFile") -> None:
+def summarise(out: Path, file: "EpisodeFile") -> None:
+    """Say how many episodes a file holds, what was left out and what fell short.
+
+    Args:
+        out: the file.
+        file: what it holds.
+    """
     console = Console()
     counts = Counter(episode.split for episode in file.episodes)
     parts = ", ".join(f"{counts[split]} {split}" for split in ("train", "validation", "test"))
     console.print(f"{len(file.episodes)} episodes ({parts}) in {out}", soft_wrap=True, markup=False)
     for title, block in (("left out", "excluded"), ("fell short", "short")):
-        for name, num in file.info[block].items():
+        for name, num in file.info.get(block, {}).items():
             console.print(f"  {title}: {name}: {num}", soft_wrap=True, markup=False)
-    for note in file.info["notes"]:
+    for note in file.info.get("notes", ()):
         console.print(f"  note: {note}", soft_wrap=True, markup=False)
     console.print(f"Audit it with: bed episodes check {out}", soft_wrap=True, markup=False)
-
-
-@app.command()
-def check(
-    file: Annotated[Path, typer.Argument(help="Episode file.", show_default=False)],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Audit a file against the principles of episode building; exit 1 if one is violated."""
-    from bed.episodes import read_episodes
-    from bed.episodes.audit import audit
-
-    found = audit(read_episodes(file))
-    states = Counter[str](item.state for checks in found.values() for item in checks)
-    if as_json:
-        rows = [
-            {"domain": domain, **asdict(item)}
-            for domain, checks in found.items()
-            for item in checks
-        ]
-        typer.echo(json.dumps({"file": file.name, "states": states, "checks": rows}, indent=2))
-    else:
-        _print_checks(found, states)
-    raise typer.Exit(1 if states["violated"] else 0)
-
-
-def _print_checks(found: "Mapping[str, list[Check]]", states: Mapping[str, int]) -> None:
-    console = Console()
-    for domain, checks in found.items():
-        title = f"Domain {domain}" if len(found) > 1 else None
-        table = Table(
-            "", "check", "found", "wanted", "state", box=None, pad_edge=False, title=title
-        )
-        for item in checks:
-            colour = _COLOURS[item.state]
-            row = (item.principle, escape(item.name), escape(item.found), item.wanted)
-            table.add_row(*row, f"[{colour}]{item.state}[/{colour}]")
-        console.print(table)
-    console.print(_LEGEND, highlight=False)
-    console.print(", ".join(f"{states[state]} {state}" for state in _COLOURS if states.get(state)))
-
-
-@app.command()
-def show(
-    file: Annotated[Path, typer.Argument(help="Episode file.", show_default=False)],
-    episode_id: Annotated[
-        str | None, typer.Option("--id", help="Id of the episode; the first test episode if none.")
-    ] = None,
-) -> None:
-    """Print one episode: its target, its label and every stub."""
-    from bed.episodes import read_episodes
-
-    if episode_id is None:
-        found = read_episodes(file, "test").episodes or read_episodes(file).episodes
-    else:
-        found = read_episodes(file, ids=[episode_id]).episodes
-    if not found:
-        raise DataError(f"{file}: no episode {episode_id!r}; column 'id' of the file lists them")
-    _print_episode(found[0])
-
-
-def _print_episode(episode: "Episode") -> None:
-    from bed.domains import reading
-
-    console = Console()
-    if console.width < _NARROWEST:
-        console = Console(width=_NARROWEST)
-    console.print(f"{episode.id}  ({episode.split}, unit {episode.unit})", markup=False)
-    console.print(f"Target: {episode.target.text}", markup=False)
-    console.print(f"Label: {episode.label} ({'' if episode.label else 'not '}supported)")
-    table = Table("", "tier", "relation", "claim", "outcome", "supported", box=None, pad_edge=False)
-    for place, (stub, tier, tag) in enumerate(
-        zip(episode.pool, episode.tiers, episode.tags, strict=True), start=1
-    ):
-        outcome = ", ".join(f"{name} {value}" for name, value in stub.outcome.fields.items())
-        said = reading(stub.experiment, stub.outcome)
-        claim = stub.experiment.hypothesis.text.partition(":")[0]
-        row = (str(place), str(tier), tag, claim, outcome, "yes" if said.supported else "no")
-        table.add_row(*map(escape, row))
-    console.print(table)
