@@ -1,8 +1,10 @@
 """The stubs of an episode: about 10 related ones, filled from the top, and 6 controls.
 
-All stubs but the summary measure the target's gene. They are drawn by gene and contrast alone; no
-outcome is looked at. Contrasts of one perturbation in one context are near-copies, so the target's
-siblings are never drawn, and no place (perturbation, context) is drawn from twice.
+All stubs but the summary measure the target's gene. Contrasts of one perturbation in one context
+are near-copies, so the target's siblings are never drawn, and no place (perturbation, context) is
+drawn from twice. Controls are drawn blind. How many related stubs are to be conclusive is drawn
+first, poor, moderate or rich with equal odds, without a look at the target's own outcome; real
+tables would otherwise give few rich pools, because one gene in twenty responds to a perturbation.
 """
 
 from collections import Counter
@@ -23,6 +25,8 @@ __all__ = ["MIN_RELATED", "MIN_STUBS", "SUMMARY_TIER", "WANTED", "Draw", "Pool",
 MIN_STUBS, MIN_RELATED = 4, 2
 """A small table gives smaller pools, down to this."""
 SUMMARY_TIER = 4
+CONCLUSIVE = ((0,), (1, 2, 3), (4, 5, 6))
+"""Numbers of conclusive related stubs in poor, moderate and rich pools."""
 WANTED = {1: 4, 2: 3, 3: 2, SUMMARY_TIER: 1}
 """Tier -> stubs wanted of it."""
 
@@ -67,6 +71,7 @@ class PoolMaker:
     ) -> None:
         self._genes, self._contrasts = measurements.genes, measurements.contrasts
         self._measured, self._summarised, self._seed = measurements.measured(), summarised, seed
+        self._conclusive = measurements.significant() != 0
         places = sorted({contrast.place for contrast in self._contrasts})
         index = {place: i for i, place in enumerate(places)}
         self._place = np.array([index[contrast.place] for contrast in self._contrasts])
@@ -95,6 +100,7 @@ class PoolMaker:
         for at in self._in_random_order(rng, gene):
             if tier := int(self._tier[contrast, at]):
                 by_tier[tier].append(Draw(int(at), tier))
+        self._put_first(gene, by_tier, int(rng.choice(CONCLUSIVE[rng.integers(len(CONCLUSIVE))])))
         summary = [Draw(contrast, SUMMARY_TIER)] if self._summarised[contrast] else []
         sources = {tier: iter(by_tier.get(tier, summary)) for tier in WANTED}
         related, short = filled(sources, WANTED, NUM_RELATED)
@@ -108,6 +114,15 @@ class PoolMaker:
         if len(draws) < MIN_STUBS or len(draws) - len(control) < MIN_RELATED:
             return None
         return Pool(tuple(draws[i] for i in rng.permutation(len(draws))), short)
+
+    def _put_first(self, gene: int, by_tier: dict[int, list[Draw]], num: int) -> None:
+        """Move `num` conclusive stubs to the front of the related tiers, the others to the end."""
+        for tier in (1, 2, 3):
+            found = by_tier[tier]
+            conclusive = [draw for draw in found if self._conclusive[gene, draw.contrast]]
+            rest = [draw for draw in found if not self._conclusive[gene, draw.contrast]]
+            by_tier[tier] = conclusive[:num] + rest + conclusive[num:]
+            num = max(0, num - len(conclusive))
 
     def _in_random_order(self, rng: np.random.Generator, gene: int) -> Iterator[int]:
         """Yield contrasts that measure the gene, one of each place."""

@@ -14,7 +14,9 @@ from bed.domains import reading, relation
 from bed.domains.expression import verdict
 from bed.episodes import EpisodeFile, write_episodes
 from bed.episodes.expression import Columns, ExpressionTables, build_expression
+from bed.episodes.expression.pools import PoolMaker
 from bed.episodes.expression.quotas import level
+from bed.episodes.expression.reading import load
 from bed.episodes.split import split_of
 from bed.errors import DataError
 from bed.evidence import Episode, Experiment, Fields, Outcome, Stub
@@ -176,25 +178,39 @@ def test_artefacts_are_no_targets(small_file: EpisodeFile) -> None:
     assert not banned & {episode.unit for episode in small_file.episodes}
 
 
-def test_pools_are_drawn_without_their_outcomes(
+def names(episode: Episode) -> list[str]:
+    """The pool's experiments without the direction that they inherit from the target's claim."""
+    parts = (stub.experiment.id.rpartition(":") for stub in episode.pool)
+    return [tail if head == "" else head for head, _, tail in parts]
+
+
+def test_pools_do_not_look_at_the_direction_of_effects(
     frame: pd.DataFrame, tabled: Tabled, small_file: EpisodeFile, classes: Path
 ) -> None:
-    """Shuffling all statistics among the contrasts leaves the pools of shared targets alone."""
-    rng = np.random.default_rng(0)
-    names = ["log2FoldChange", "padj", "pvalue"]
-    moved = frame.copy()
-    moved[names] = frame[names].to_numpy()[rng.permutation(len(frame))]
-    other = build_expression(tabled(moved, classes=classes), SEED, 1200)
-
-    def stubs(episode: Episode) -> list[str]:
-        parts = (stub.experiment.id.rpartition(":") for stub in episode.pool)
-        return [tail if head == "" else head for head, _, tail in parts]
-
-    pools = {e.id.rpartition(":")[0]: stubs(e) for e in small_file.episodes}
+    turned = frame.assign(log2FoldChange=-frame["log2FoldChange"])
+    other = build_expression(tabled(turned, classes=classes), SEED, 1200)
+    pools = {e.id.rpartition(":")[0]: names(e) for e in small_file.episodes}
     shared = [e for e in other.episodes if e.id.rpartition(":")[0] in pools]
-    assert len(shared) > 10
+    assert len(shared) > 100
     for episode in shared:
-        assert stubs(episode) == pools[episode.id.rpartition(":")[0]]
+        assert names(episode) == pools[episode.id.rpartition(":")[0]]
+
+
+def test_pools_do_not_look_at_the_outcome_of_their_target(
+    frame: pd.DataFrame, tabled: Tabled
+) -> None:
+    measured = load(tabled(frame), lambda stage, done, total: None)
+    num = len(measured.contrasts)
+    classes, summarised = [()] * num, np.ones(num, dtype=bool)
+    plain = PoolMaker(measured, classes, summarised, SEED)
+    contrast = int(np.argmax((measured.significant() != 0).sum(axis=0)))
+    p = measured.values["p_adjusted"].copy()
+    p[:, contrast] = 1.0 - (measured.significant()[:, contrast] == 0)
+    turned = replace(measured, values={**measured.values, "p_adjusted": p})
+    assert (turned.significant()[:, contrast] != measured.significant()[:, contrast]).sum() > 5
+    other = PoolMaker(turned, classes, summarised, SEED)
+    for gene in np.flatnonzero(measured.measured()[:, contrast]).tolist():
+        assert other.draw(gene, contrast) == plain.draw(gene, contrast)
 
 
 def test_summaries_rest_on_training_genes_alone(
