@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from bed.domains import reading, relation
+from bed.domains.claims import assay_claim
 from bed.domains.depmap import CLAIMS
 from bed.episodes.depmap.partners import Partners
 from bed.episodes.depmap.pools import Draw, Pool
@@ -13,24 +14,6 @@ from bed.episodes.depmap.screen import Screen
 from bed.evidence import Episode, Experiment, Fields, Hypothesis, Outcome, Stub
 
 __all__ = ["Writer"]
-
-_DEPENDENCY = "Gene {gene} is a dependency (essential for fitness) in cell line {line}: "
-_KNOCKOUT = (
-    _DEPENDENCY + "a held-out genome-wide CRISPR knockout screen of {line} would score gene {gene} "
-    "at Chronos gene-effect <= -0.5"
-)
-_CLAIMS = {
-    "bins": _KNOCKOUT + " (the dependency bin or a stronger one).",
-    "effect": _KNOCKOUT + ".",
-    "probability": _KNOCKOUT + " AND P(dependency) >= 0.5.",
-    "knockdown": _DEPENDENCY + "an RNAi knockdown screen of {line} places {gene} in the "
-    "dependency bin or a stronger one (score of -0.5 or below).",
-    "expression": "Gene {gene} is highly expressed in cell line {line}: its log2(TPM + 1) is "
-    "{top:g} or above, the top quarter of cell lines.",
-    "copy_number": "Gene {gene} is amplified in cell line {line}: its relative copy number is 1.5 "
-    "or above.",
-    "mutation": "Gene {gene} carries a damaging or driver mutation in cell line {line}.",
-}
 
 
 class Writer:
@@ -44,7 +27,7 @@ class Writer:
     def __init__(self, screen: Screen, partners: Partners) -> None:
         self._screen = screen
         self._coessential = cache(partners.fields)
-        self._criterion = (
+        self._decided_by = (
             "bins"
             if screen.is_binned
             else "effect"
@@ -90,8 +73,7 @@ class Writer:
             **screen.described.get(cell, {}),
         }
         more = {"top_quarter_from": self._top_quarter(gene)} if kind == "expression" else {}
-        wording = _CLAIMS[self._criterion if kind == "knockout" else kind]
-        text = wording.format(gene=name, line=cell, top=more.get("top_quarter_from"))
+        text = assay_claim(kind, where | more, self._decided_by)
         return Experiment(
             id=f"{kind}:{name}:{cell}",
             hypothesis=Hypothesis(text, "depmap", Fields(claim=CLAIMS[kind], **where)),

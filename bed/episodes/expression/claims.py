@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from bed.domains import reading, relation
+from bed.domains.claims import regulation_claim, summary_claim
 from bed.domains.expression import REGULATION, STRONG_EFFECT
 from bed.episodes.expression.measurements import Measurements
 from bed.episodes.expression.metadata import Metadata
@@ -15,9 +16,6 @@ from bed.episodes.expression.targets import Target
 from bed.evidence import Episode, Experiment, Fields, Hypothesis, Outcome, Stub
 
 __all__ = ["Writer"]
-
-_SUBJECTS = {"drug": "Drug {name}", "knockout": "Knockout of {name}"}
-_VERBS = {"up": "upregulates", "down": "downregulates"}
 
 
 class Writer:
@@ -81,23 +79,19 @@ class Writer:
         where = self._where(contrast) | {"gene": name, "direction": direction}
         if name in measurements.ensembl:
             where["ensembl_id"] = measurements.ensembl[name]
-        subject, place = self._named(contrast)
-        text = f"{subject} {_VERBS[direction]} gene {name} in {place}."
         id_parts = [measurements.kind, at.perturbation, name, at.context]
         return Experiment(
             id=":".join([*id_parts, *self._told_apart(contrast), direction]),
-            hypothesis=Hypothesis(text, "expression", Fields(where, claim=REGULATION)),
+            hypothesis=Hypothesis(
+                regulation_claim(where), "expression", Fields(where, claim=REGULATION)
+            ),
             fields=Fields({**where, **at.arm_sizes()}, kind=measurements.kind),
         )
 
     def _summing(self, contrast: int) -> Experiment:
         at = self._measurements.contrasts[contrast]
         where, median = self._where(contrast), self._summaries.median_share
-        subject, place = self._named(contrast)
-        text = (
-            f"{subject} changes the transcriptome of {place} strongly: "
-            f"more than {median:.1%} of tested genes respond."
-        )
+        text = summary_claim(where, median)
         return Experiment(
             id=":".join(["summary", *at.place, *self._told_apart(contrast)]),
             hypothesis=Hypothesis(text, "expression", Fields(where, claim=STRONG_EFFECT)),
@@ -117,13 +111,6 @@ class Writer:
             **self._metadata.perturbation(at.perturbation),
             **self._metadata.context(at.context),
         }
-
-    def _named(self, contrast: int) -> tuple[str, str]:
-        """Return perturbation and context as a sentence names them."""
-        agent, context = self._measurements.contrasts[contrast].place
-        subject = _SUBJECTS[self._tables.perturbation_type].format(name=agent)
-        is_line = self._tables.context_type == "cell line"
-        return subject, f"cell line {context}" if is_line else context
 
     def _told_apart(self, contrast: int) -> list[str]:
         """Return the condition where the contrast has siblings."""

@@ -3,18 +3,13 @@
 from functools import cache
 from typing import Any
 
+from bed.domains.claims import association_claim, effect_claim
 from bed.domains.gwas import KIND, relation
 from bed.episodes.gwas.facts import Facts
 from bed.episodes.gwas.targets import Target
 from bed.evidence import Episode, Experiment, Fields, Hypothesis, Outcome, Stub
 
 __all__ = ["Writer"]
-
-_TARGET = (
-    "SNP {snp} ({allele} allele) {direction} {trait}. A held-out GWAS would report p < 5e-8 for "
-    "this SNP-trait pair with a consistent direction of effect."
-)
-_LOCAL = "SNP {snp} is associated with {trait}: a GWAS reports p < 5e-8."
 
 
 class Writer:
@@ -41,9 +36,9 @@ class Writer:
         """
         found = self._facts.associations[target.at]
         claim = {"allele": found.allele, "direction": target.direction}
-        text = _TARGET.format(snp=found.snp, trait=found.trait, **claim)
         more = _known(risk_allele_frequency=found.frequency)
-        hypothesis = Hypothesis(text, "gwas", Fields(self._facts[target.at] | claim | more))
+        fields = self._facts[target.at] | claim | more
+        hypothesis = Hypothesis(effect_claim(fields), "gwas", Fields(fields))
         pool = tuple(self._stub(at) for at in target.pool.stubs)
         relations = [relation(hypothesis, stub.experiment) for stub in pool]
         return Episode(
@@ -66,7 +61,7 @@ class Writer:
             platform=found.platform,
             year=None if found.day is None else found.day.year,
         )
-        local = Hypothesis(_LOCAL.format(snp=found.snp, trait=found.trait), "gwas", Fields(fields))
+        local = Hypothesis(association_claim(fields), "gwas", Fields(fields))
         design = {name: value for name, value in fields.items() if name != "claim"}
         experiment = Experiment(found.id, local, fields=Fields(design | study, kind=KIND))
         return Stub(experiment, self._outcome(at))

@@ -1,8 +1,16 @@
 """Released targets and stubs as values, with the wording of their claims."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from bed.domains.claims import (
+    assay_claim,
+    association_claim,
+    effect_claim,
+    regulation_claim,
+    summary_claim,
+)
 from bed.domains.depmap import CLAIMS
 from bed.domains.expression import REGULATION, STRONG_EFFECT
 from bed.domains.gwas import KIND
@@ -26,29 +34,6 @@ _SETTING = {
 }
 """How an experiment was done, which is no part of the claim that it tests."""
 
-_VERBS = {"up": "upregulates", "down": "downregulates"}
-_DEPENDENCY = "Gene {gene} is a dependency (essential for fitness) in cell line {cell_line}: a "
-_DEPMAP_CLAIMS = {
-    "knockout": _DEPENDENCY + "held-out genome-wide CRISPR knockout screen of {cell_line} would "
-    "score gene {gene} at Chronos gene-effect <= -0.5 AND P(dependency) >= 0.5.",
-    "knockdown": _DEPENDENCY + "held-out RNAi knockdown screen of {cell_line} would score gene "
-    "{gene} at -0.5 or below.",
-    "expression": "Gene {gene} is highly expressed in cell line {cell_line}: its log2(TPM + 1) is "
-    "in the top quarter of cell lines.",
-    "copy_number": "Gene {gene} is amplified in cell line {cell_line}: its relative copy number is "
-    "1.5 or above.",
-    "mutation": "Gene {gene} carries a damaging or driver mutation in cell line {cell_line}.",
-    "drug": "Cell line {cell_line} is sensitive to drug {drug}, which acts on gene {gene}.",
-}
-_REGULATION = "Drug {perturbation} {verb} gene {gene} in cell line {context}."
-_STRONG = (
-    "Drug {perturbation} changes the transcriptome of cell line {context} strongly: more than "
-    "{median_share:.1%} of tested genes respond."
-)
-_ASSOCIATION = "SNP {snp} ({allele} allele) {direction} {trait}. A held-out GWAS would report p < "
-_ASSOCIATION += "5e-8 for this SNP-trait pair with a consistent direction of effect."
-_ASSOCIATED = "SNP {snp} is associated with {trait}: a GWAS reports p < 5e-8."
-
 
 def target(domain: str, fields: Mapping[str, Any], text: str | None, where: str) -> Hypothesis:
     """Return the target of an episode.
@@ -66,13 +51,12 @@ def target(domain: str, fields: Mapping[str, Any], text: str | None, where: str)
     with placed(where):
         found = completed(domain, fields)
     if text is None:
-        wording = {
-            "expression": _REGULATION,
-            "depmap": _DEPMAP_CLAIMS["knockout"],
-            "gwas": _ASSOCIATION,
+        wording: dict[str, Callable[[Mapping[str, Any]], str]] = {
+            "expression": regulation_claim,
+            "depmap": partial(assay_claim, "knockout"),
+            "gwas": effect_claim,
         }
-        verb = _VERBS.get(str(found.get("direction")))
-        text = wording[domain].format(**found, verb=verb)
+        text = wording[domain](found)
     claim = {"expression": REGULATION, "depmap": CLAIMS["knockout"], "gwas": KIND}[domain]
     with placed(where):
         return Hypothesis(text, domain, Fields(found, claim=claim))
@@ -95,12 +79,12 @@ def experiment(id: str, about: Hypothesis, parts: Parts, median_share: float | N
         fields.pop("ensembl_id", None)
     claimed = {name: value for name, value in fields.items() if name not in _SETTING[domain]}
     if kind == "summary":
-        claimed["claim"], text = STRONG_EFFECT, _STRONG.format(**fields)
+        claimed["claim"], text = STRONG_EFFECT, summary_claim(fields, fields["median_share"])
     elif domain == "expression":
         claimed |= {"claim": REGULATION, "direction": about.fields["direction"]}
-        text = _REGULATION.format(**claimed, verb=_VERBS[claimed["direction"]])
+        text = regulation_claim(claimed)
     elif domain == "depmap":
-        claimed["claim"], text = CLAIMS[kind], _DEPMAP_CLAIMS[kind].format(**claimed)
+        claimed["claim"], text = CLAIMS[kind], assay_claim(kind, fields)
     else:
-        claimed["claim"], text = KIND, _ASSOCIATED.format(**claimed)
+        claimed["claim"], text = KIND, association_claim(claimed)
     return Experiment(id, Hypothesis(text, domain, Fields(claimed)), fields=Fields(fields))
