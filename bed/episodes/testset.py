@@ -30,13 +30,14 @@ __all__ = [
     "build_testset",
     "context_length_counts",
     "order_by_sha256",
-    "testset_rows",
+    "question_rows",
     "write_testset",
 ]
 
 FORMAT = "bed-testset/1"
 CONTEXT_LENGTHS = range(2, 17)
 SENSITIVITY_LENGTHS = range(17)
+_USUAL_SENSITIVITY = 300
 _SCHEMA = pa.schema(
     [
         ("config", pa.string()),
@@ -174,16 +175,17 @@ def build_testset(ids: Sequence[str], num_sensitivity: int) -> TestSet:
     )
 
 
-def testset_rows(
+def question_rows(
     file: EpisodeFile,
-    num_sensitivity: int,
+    num_sensitivity: int | None = None,
 ) -> TestSetTable:
     """Return the test set of every domain of a file, from its test episodes.
 
     Args:
         file: of episodes; a prompt that came with it for an episode and k is used to the letter,
             every other one asks for a direct answer.
-        num_sensitivity: how many episodes of each domain are asked at every length.
+        num_sensitivity: how many episodes of each domain are asked at every length; 300, or all
+            where there are fewer, if None.
 
     Raises:
         DataError: for a file without test episodes, or a domain with fewer than `num_sensitivity`.
@@ -199,8 +201,9 @@ def testset_rows(
         }
         if not asked:
             continue
+        swept = min(_USUAL_SENSITIVITY, len(asked)) if num_sensitivity is None else num_sensitivity
         try:
-            chosen = build_testset(list(asked), num_sensitivity)
+            chosen = build_testset(list(asked), swept)
         except DataError as error:
             raise DataError(f"domain {domain!r}: {error}") from error
         found = [*_primary(chosen, asked), *_sensitivity(chosen, asked)]
@@ -263,7 +266,7 @@ def write_testset(path: Path, table: TestSetTable) -> None:
 
     Args:
         path: the file; its schema's metadata hold `table.info` under the key "bed", as JSON.
-        table: what `testset_rows` returned.
+        table: what `question_rows` returned.
 
     Raises:
         DataError: where the file cannot be written.

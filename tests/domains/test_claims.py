@@ -15,7 +15,8 @@ from bed.domains.claims import (
 LINE = {"gene": "DIS3L", "cell_line": "MERO25"}
 KNOCKOUT = (
     "Gene DIS3L is a dependency (essential for fitness) in cell line MERO25: a held-out "
-    "genome-wide CRISPR knockout screen of MERO25 would score gene DIS3L at Chronos gene-effect <= -0.5"
+    "genome-wide CRISPR knockout screen of MERO25 would score gene DIS3L at "
+    "Chronos gene-effect <= -0.5"
 )
 
 

@@ -116,7 +116,7 @@ def file() -> EpisodeFile:
 
 
 def test_rows_are_nested_and_of_test_episodes_only(file: EpisodeFile) -> None:
-    table = testset.testset_rows(file, 3)
+    table = testset.question_rows(file, 3)
     built = testset.build_testset([f"generic-{number}" for number in range(18)], 3)
     by_id = {item.id: item for item in file.episodes}
     primary = [row for row in table.rows if row.config == "primary"]
@@ -132,7 +132,7 @@ def test_rows_are_nested_and_of_test_episodes_only(file: EpisodeFile) -> None:
 
 
 def test_pools_shorter_than_k_are_clipped_and_counted(file: EpisodeFile) -> None:
-    table = testset.testset_rows(file, 18)
+    table = testset.question_rows(file, 18)
     short = [row.k for row in table.rows if row.episode == "generic-17"]
     assert sorted(short) == [0, 1, 1]
     assert table.info == {
@@ -152,19 +152,19 @@ def test_each_domain_has_its_own_test_set() -> None:
     with_prompts = replace(
         mixed, prompts=({},) * 3 + ({k: {"system": "S", "user": "U"} for k in range(3)},) * 3
     )
-    table = testset.testset_rows(with_prompts, 1)
+    table = testset.question_rows(with_prompts, 1)
     assert {name: found["num_primary"] for name, found in table.info.items()} == {
         "expression": 3,
         "generic": 3,
     }
     assert {row.domain for row in table.rows if row.episode.startswith("tahoe")} == {"expression"}
     with pytest.raises(DataError, match="domain 'expression': num_sensitivity=4: too few"):
-        testset.testset_rows(with_prompts, 4)
+        testset.question_rows(with_prompts, 4)
 
 
 def test_released_prompts_win_where_they_exist(file: EpisodeFile) -> None:
     released = {2: {"system": "as released", "user": "to the letter"}}
-    table = testset.testset_rows(replace(file, prompts=(released,) * len(file.episodes)), 18)
+    table = testset.question_rows(replace(file, prompts=(released,) * len(file.episodes)), 18)
     assert {row.k for row in table.rows if row.system == "as released"} == {2}
     assert {row.user for row in table.rows if row.k == 2} == {"to the letter"}
     assert table.info["generic"]["num_released"] == sum(row.k == 2 for row in table.rows)
@@ -172,15 +172,15 @@ def test_released_prompts_win_where_they_exist(file: EpisodeFile) -> None:
 
 def test_no_test_episodes() -> None:
     with pytest.raises(DataError, match="no episodes of the split 'test'"):
-        testset.testset_rows(EpisodeFile((episode(0, split="train"),)), 0)
+        testset.question_rows(EpisodeFile((episode(0, split="train"),)), 0)
 
 
 def test_written_twice_is_the_same_to_the_byte(tmp_path: Path, file: EpisodeFile) -> None:
     for name in ("a.parquet", "b.parquet"):
-        testset.write_testset(tmp_path / name, testset.testset_rows(file, 3))
+        testset.write_testset(tmp_path / name, testset.question_rows(file, 3))
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
     data = pq.read_table(tmp_path / "a.parquet")
-    table = testset.testset_rows(file, 3)
+    table = testset.question_rows(file, 3)
     assert data.num_rows == len(table.rows)
     first = {name: getattr(table.rows[0], name) for name in data.column_names}
     assert data.slice(0, 1).to_pylist() == [first]
@@ -190,4 +190,4 @@ def test_written_twice_is_the_same_to_the_byte(tmp_path: Path, file: EpisodeFile
 
 def test_folder_that_is_absent(tmp_path: Path, file: EpisodeFile) -> None:
     with pytest.raises(DataError, match="cannot be written"):
-        testset.write_testset(tmp_path / "no" / "t.parquet", testset.testset_rows(file, 0))
+        testset.write_testset(tmp_path / "no" / "t.parquet", testset.question_rows(file, 0))

@@ -175,8 +175,12 @@ def write_test_set(
     file: Annotated[Path, typer.Argument(help="Episode file.", show_default=False)],
     out: Annotated[Path, typer.Option(help="Parquet file to write.", dir_okay=False)],
     num_sensitivity: Annotated[
-        int, typer.Option(help="Episodes a domain that are asked at every length from 0 to 16.")
-    ] = 300,
+        int | None,
+        typer.Option(
+            help="Episodes a domain that are asked at every length from 0 to 16; 300, or all where "
+            "there are fewer, by default."
+        ),
+    ] = None,
 ) -> None:
     """Write the questions of a test set: 2 to 16 stubs an episode, and nested sweeps of 0 to 16.
 
@@ -185,10 +189,10 @@ def write_test_set(
     """
     from bed.atomic import require_writable
     from bed.episodes import read_episodes
-    from bed.episodes.testset import testset_rows, write_testset
+    from bed.episodes.testset import question_rows, write_testset
 
     require_writable(out)
-    found = testset_rows(read_episodes(file, "test"), num_sensitivity)
+    found = question_rows(read_episodes(file, "test"), num_sensitivity)
     write_testset(out, found)
     console = Console()
     for domain, counts in found.info.items():

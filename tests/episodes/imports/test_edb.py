@@ -209,7 +209,7 @@ def test_rows_of_an_episode_are_merged_over_files(tmp_path: Path) -> None:
         "primary.parquet",
         "sensitivity.parquet",
     ]
-    table = testset.testset_rows(file, 1)
+    table = testset.question_rows(file, 1)
     assert {row.user for row in table.rows if row.episode == "dm-2" and row.k == 3} == {
         "dm-2: 3 stubs"
     }
