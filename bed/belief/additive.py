@@ -5,7 +5,9 @@
 Over relation tags t and levels of support l: n counts stubs and s sums their scores; n_t is the
 tag's total. The denominator is the design effect of n_t observations with intraclass correlation
 rho_t: repeated evidence of one kind saturates instead of adding up. The posterior over (a, w, v,
-rho) is a Laplace approximation; predictions average the probability over draws from it.
+rho) is a Laplace approximation; predictions average the probability over draws from it. How far the
+prior lets w and v stray from 0 is chosen by the evidence, so that a few uninformative episodes
+teach little.
 """
 
 from collections.abc import Sequence
@@ -18,9 +20,8 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from numpy.typing import NDArray
-from numpyro.infer import SVI, Trace_ELBO
-from numpyro.infer.autoguide import AutoLaplaceApproximation
 
+from bed.belief.laplace import laplace_draws
 from bed.domains import relation
 from bed.domains.encoding import Encoded, encode
 from bed.errors import DataError
@@ -33,8 +34,7 @@ __all__ = ["AdditiveBelief", "fit_additive_belief"]
 Array = NDArray[np.float32]
 
 _CONTEXTS_PER_EPISODE = 4
-_STEPS = 800
-_LEARNING_RATE = 0.03
+_PRIOR_SCALES = np.array([1.0, 0.5, 0.25, 0.125, 0.0625], dtype=np.float32)
 _NUM_DRAWS = 32
 _SMALLEST_BATCH = 64
 
@@ -100,11 +100,11 @@ def _mean_probability(
     return total / intercept.shape[0]
 
 
-def _model(count: Any, score: Any, label: Any, share: Any) -> None:
+def _model(count: Any, score: Any, label: Any, share: Any, scale: Any) -> None:
     shape = count.shape[1:]
     intercept = numpyro.sample("intercept", dist.Normal(0.0, 0.5))
-    weight = numpyro.sample("weight", dist.Normal(0.0, 2.0).expand(shape).to_event(2))
-    slope = numpyro.sample("slope", dist.Normal(0.0, 1.0).expand(shape).to_event(2))
+    weight = numpyro.sample("weight", dist.Normal(0.0, 2.0 * scale).expand(shape).to_event(2))
+    slope = numpyro.sample("slope", dist.Normal(0.0, scale).expand(shape).to_event(2))
     rho = numpyro.sample("redundancy", dist.Beta(1.5, 1.5).expand(shape[:1]).to_event(1))
     odds = _log_odds(count, score, intercept, weight, slope, rho)
     fit = (share * dist.Bernoulli(logits=odds).log_prob(label)).sum()
@@ -147,12 +147,10 @@ def fit_additive_belief(episodes: Sequence[Episode], seed: int = 0) -> AdditiveB
     encoded = encode(questions, tags)
     if unreadable := next(filter(None, encoded.reasons), None):
         raise DataError(f"training evidence cannot be read: {unreadable}")
-    data = [encoded.count, encoded.score, *np.array([label, share], dtype=np.float32)]
-    guide = AutoLaplaceApproximation(_model, hessian_fn=lambda f, x: jax.jit(jax.hessian(f))(x))
-    svi = SVI(_model, guide, numpyro.optim.Adam(_LEARNING_RATE), Trace_ELBO())
+    label_and_share = np.array([label, share], dtype=np.float32)
     key = jax.random.key(derive_seed(seed, "fit") & 0xFFFFFFFF)
-    result = svi.run(key, _STEPS, *data, progress_bar=False)
-    draws = guide.sample_posterior(key, result.params, sample_shape=(_NUM_DRAWS,))
+    data = (encoded.count, encoded.score, *label_and_share)
+    _, draws = laplace_draws(_model, data, _PRIOR_SCALES, key, _NUM_DRAWS)
     return AdditiveBelief(
         tuple(tags),
         *(np.asarray(draws[name]) for name in ("intercept", "weight", "slope", "redundancy")),
