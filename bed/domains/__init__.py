@@ -17,6 +17,7 @@ from bed.errors import DataError
 from bed.evidence import Experiment, Fields, Hypothesis, Outcome
 
 __all__ = [
+    "STATED_RELATION",
     "Reading",
     "Relation",
     "Verdict",

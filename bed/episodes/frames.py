@@ -5,10 +5,12 @@ import gzip
 import hashlib
 import re
 from pathlib import Path
+from typing import Any, Literal
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pandas.api.types import is_numeric_dtype
 
 from bed.errors import DataError
 
@@ -40,7 +42,12 @@ def read_frame(path: Path, *, as_text: bool = False) -> pd.DataFrame:
         if kind.group(1) in ("parquet", "pq"):
             return _read_parquet(path)
         return _read_delimited(path, "," if kind.group(1) == "csv" else "\t", as_text)
-    except (pa.ArrowException, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+    except (
+        pa.ArrowException,
+        pd.errors.ParserError,
+        pd.errors.EmptyDataError,
+        csv.Error,
+    ) as error:
         raise DataError(f"{path.name}: cannot be read ({str(error).strip()})") from error
     except (UnicodeDecodeError, EOFError, OSError) as error:
         raise DataError(f"{path.name}: cannot be read ({error}); is it the whole file?") from error
@@ -55,15 +62,20 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 
 def _read_delimited(path: Path, separator: str, as_text: bool) -> pd.DataFrame:
-    """Read the header apart from the body, because pandas renames duplicate columns."""
-    header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str)
-    names = [str(name).strip() for name in header.fillna("").iloc[0]]
+    """Read the header apart from the body, because pandas renames duplicate columns.
+
+    Tab-separated tables are not quoted: a stray quote in a cell must not swallow the rows after it.
+    """
+    given: dict[str, Any] = {"sep": separator, "header": None, "quoting": _quoting(separator)}
+    header = pd.read_csv(path, nrows=1, dtype=str, **given)
+    names = [_unquoted(str(name).strip()) for name in header.fillna("").iloc[0]]
     if as_text:
-        body = pd.read_csv(
-            path, sep=separator, header=None, skiprows=1, dtype=str, keep_default_na=False
-        )
+        body = pd.read_csv(path, skiprows=1, dtype=str, keep_default_na=False, **given)
     else:
-        body = pd.read_csv(path, sep=separator, header=None, skiprows=1, low_memory=False)
+        body = pd.read_csv(path, skiprows=1, low_memory=False, **given)
+    if separator == "\t":
+        for name in body.columns[[not is_numeric_dtype(kind) for kind in body.dtypes]]:
+            body[name] = body[name].map(_unquoted)
     if body.shape[1] > 1 and (cut := _cut_short(path, separator, len(names))):
         raise DataError(
             f"{path.name}: its last row has {cut} of {len(names)} cells; is it the whole file?"
@@ -72,7 +84,18 @@ def _read_delimited(path: Path, separator: str, as_text: bool) -> pd.DataFrame:
         raise DataError(
             f"{path.name}: {len(names)} column names but {body.shape[1]} columns of data"
         )
-    return body.set_axis(names, axis=1)
+    named: pd.DataFrame = body.set_axis(names, axis=1)
+    return named
+
+
+def _quoting(separator: str) -> Literal[0, 3]:
+    return csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
+
+
+def _unquoted(cell: Any) -> Any:
+    """Return a text without the quotes that enclose all of it."""
+    is_quoted = isinstance(cell, str) and len(cell) > 1 and cell[0] == cell[-1] == '"'
+    return cell[1:-1] if is_quoted else cell
 
 
 def _cut_short(path: Path, separator: str, width: int) -> int:
@@ -83,6 +106,6 @@ def _cut_short(path: Path, separator: str, width: int) -> int:
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", newline="") as text:
         last: list[str] = []
-        for row in csv.reader(text, delimiter=separator):
+        for row in csv.reader(text, delimiter=separator, quoting=_quoting(separator)):
             last = row or last
     return len(last) if len(last) < width else 0

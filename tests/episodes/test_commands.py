@@ -188,3 +188,34 @@ def nested(rows: pd.DataFrame) -> None:
 def test_more_sweeps_than_episodes(built: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="too few episodes"):
         run("testset", built, "--out", tmp_path / "t", "--num-sensitivity", 1000)
+
+
+@pytest.mark.parametrize("command", ["import own", "testset", "combine", "import edb"])
+def test_an_input_is_never_overwritten(command: str, built: Path, tmp_path: Path) -> None:
+    path = tmp_path / "same.jsonl"
+    path.write_bytes(built.read_bytes())
+    arguments = [path, built] if command == "combine" else [path]
+    with pytest.raises(DataError, match="is also an input"):
+        run(*command.split(), *arguments, "--out", path)
+    assert path.read_bytes() == built.read_bytes()
+
+
+def test_results_in_words_are_shown(tmp_path: Path) -> None:
+    line = {
+        "hypothesis": "Water is wet.",
+        "label": 1,
+        "experiments": [{"hypothesis": "A towel gets damp.", "result": "It got damp."}],
+    }
+    (tmp_path / "own.jsonl").write_text(json.dumps(line))
+    told = run("import", "own", tmp_path / "own.jsonl", "--out", tmp_path / "own.parquet")
+    assert "episodes check" not in told
+    assert "not known" in run("show", tmp_path / "own.parquet")
+
+
+def test_statistics_are_no_perturbations(tmp_path: Path) -> None:
+    table = tmp_path / "one.csv"
+    table.write_text("gene,baseMean,log2FoldChange,padj\nA,10,1.5,0.01\nB,20,-0.5,0.2\n")
+    with pytest.raises(DataError, match="are statistics of one contrast, not perturbations"):
+        run(
+            "build", "expression", "--table", table, "--fixed-context", "X", "--out", tmp_path / "o"
+        )

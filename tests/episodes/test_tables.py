@@ -299,3 +299,13 @@ def test_rounding_never_crosses_a_threshold(value: float, threshold: float) -> N
         assert (short <= threshold) == (near <= threshold)
         assert (short > threshold) == (near > threshold)
         assert abs(short - near) <= 0.0005 + 1e-12
+
+
+def test_a_stray_quote_in_a_tsv_swallows_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_text('a\t"b"\n"x\t1\n"whole"\t2\ny\t3\n"z\t4\n')
+    frame = read_frame(path)
+    assert list(frame.columns) == ["a", "b"]
+    assert frame["a"].tolist() == ['"x', "whole", "y", '"z']
+    assert frame["b"].tolist() == [1, 2, 3, 4]
+    assert read_frame(path, as_text=True)["b"].tolist() == ["1", "2", "3", "4"]

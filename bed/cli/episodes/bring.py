@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bed.cli.episodes.build import Out, summarise
+from bed.cli.episodes.build import Out, require_apart, summarise
 
 __all__ = ["app", "combine", "schema"]
 
@@ -37,11 +37,10 @@ def import_edb_files(
     ] = None,
 ) -> None:
     """The released EDB-Bio parquet files, primary and sensitivity, of any of the three domains."""
-    from bed.atomic import require_writable
     from bed.episodes import write_episodes
     from bed.episodes.imports import import_edb, read_mapping
 
-    require_writable(out)
+    require_apart(out, files)
     file = import_edb(files, None if mapping is None else read_mapping(mapping))
     write_episodes(out, file)
     summarise(out, file)
@@ -52,11 +51,10 @@ def import_own_file(
     file: Annotated[Path, typer.Argument(help=".jsonl or .csv", show_default=False)], out: Out
 ) -> None:
     """Your own hypotheses, experiments and results, as JSONL or CSV (`bed episodes schema`)."""
-    from bed.atomic import require_writable
     from bed.episodes import write_episodes
     from bed.episodes.imports import import_plain
 
-    require_writable(out)
+    require_apart(out, [file])
     found = import_plain(file)
     write_episodes(out, found)
     summarise(out, found)
@@ -64,11 +62,10 @@ def import_own_file(
 
 def combine(files: _Inputs, out: Out) -> None:
     """Write the episodes of several files as one, so that one simulation covers their domains."""
-    from bed.atomic import require_writable
     from bed.episodes import write_episodes
     from bed.episodes.combining import combined
 
-    require_writable(out)
+    require_apart(out, files)
     file = combined(files)
     write_episodes(out, file)
     for domain, part in file.by_domain().items():

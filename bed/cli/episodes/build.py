@@ -1,7 +1,7 @@
 """`bed episodes build`: episode files from public tables."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,7 +15,7 @@ from bed.errors import DataError
 if TYPE_CHECKING:
     from bed.episodes import EpisodeFile
 
-__all__ = ["app", "summarise"]
+__all__ = ["app", "require_apart", "summarise"]
 
 app = typer.Typer(help="Build an episode file from public tables.", no_args_is_help=True)
 
@@ -27,6 +27,7 @@ class SplitBy(StrEnum):
     DATE = "date"
 
 
+_AUDITED = {"depmap", "expression", "gwas"}
 Out = Annotated[Path, typer.Option(help="Episode file to write.", dir_okay=False)]
 Seed = Annotated[int, typer.Option(help="Everything random hangs on it.")]
 Most = Annotated[int, typer.Option(help="At most so many, 60:10:30 train, validation and test.")]
@@ -172,13 +173,9 @@ def _build(
     """Build with progress, write the file and say what it holds."""
     from rich.progress import Progress, TaskID
 
-    from bed.atomic import require_writable
     from bed.episodes import write_episodes
 
-    for path in inputs.values():
-        if out.exists() and path.exists() and out.samefile(path):
-            raise DataError(f"--out {out} is also an input; name another file")
-    require_writable(out)
+    require_apart(out, inputs.values())
     with Progress(console=Console(stderr=True), transient=True) as bar:
         tasks: dict[str, TaskID] = {}
 
@@ -190,6 +187,21 @@ def _build(
         file = build(report)
         write_episodes(out, file)
     summarise(out, file)
+
+
+def require_apart(out: Path, inputs: Iterable[Path]) -> None:
+    """Raise DataError where a file could not be written, or would take the place of an input.
+
+    Args:
+        out: the file to write.
+        inputs: what is read for it.
+    """
+    from bed.atomic import require_writable
+
+    for path in inputs:
+        if out.exists() and path.exists() and out.samefile(path):
+            raise DataError(f"--out {out} is also an input; name another file")
+    require_writable(out)
 
 
 def summarise(out: Path, file: "EpisodeFile") -> None:
@@ -208,4 +220,5 @@ def summarise(out: Path, file: "EpisodeFile") -> None:
             console.print(f"  {title}: {name}: {num}", soft_wrap=True, markup=False)
     for note in file.info.get("notes", ()):
         console.print(f"  note: {note}", soft_wrap=True, markup=False)
-    console.print(f"Audit it with: bed episodes check {out}", soft_wrap=True, markup=False)
+    if set(file.by_domain()) <= _AUDITED:
+        console.print(f"Audit it with: bed episodes check {out}", soft_wrap=True, markup=False)

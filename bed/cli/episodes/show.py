@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bed.cli.episodes.build import require_apart
 from bed.errors import DataError
 
 if TYPE_CHECKING:
@@ -164,9 +165,12 @@ def _print_episode(episode: "Episode") -> None:
         zip(episode.pool, episode.tiers, episode.tags, strict=True), start=1
     ):
         outcome = ", ".join(f"{name} {value}" for name, value in stub.outcome.fields.items())
-        said = reading(stub.experiment, stub.outcome)
+        try:
+            supported = "yes" if reading(stub.experiment, stub.outcome).supported else "no"
+        except DataError:
+            supported = "not known"
         claim = stub.experiment.hypothesis.text.partition(":")[0]
-        row = (str(place), str(tier), tag, claim, outcome, "yes" if said.supported else "no")
+        row = (str(place), str(tier), tag, claim, outcome, supported)
         table.add_row(*map(escape, row))
     console.print(table)
 
@@ -187,11 +191,10 @@ def write_test_set(
     Episodes are ordered by the SHA-256 of their ids and lengths are allotted in that order, so the
     same file gives the same bytes.
     """
-    from bed.atomic import require_writable
     from bed.episodes import read_episodes
     from bed.episodes.testset import question_rows, write_testset
 
-    require_writable(out)
+    require_apart(out, [file])
     found = question_rows(read_episodes(file, "test"), num_sensitivity)
     write_testset(out, found)
     console = Console()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bed.domains import STATED_RELATION
 from bed.episodes.audit.checks import Check, State, View, none_of
 from bed.episodes.audit.rules import Rules
 from bed.episodes.split import split_of
@@ -31,7 +32,7 @@ def pools(seen: Sequence[View], rules: Rules) -> Iterator[Check]:
         f"{view.episode.id}: {experiment.id}"
         for view in seen
         for experiment in view.experiments()
-        if set(experiment.fields) - rules.experiment_fields
+        if set(experiment.fields) - rules.experiment_fields - {STATED_RELATION}
     )
     yield none_of("P5", "experiments with fields beyond their design", telling, among)
     unread = (

@@ -168,6 +168,9 @@ def _by_signature(tables: ExpressionTables, frame: pd.DataFrame, path: Path) -> 
     return _wide(tables, frame, list(texts(about, ids)), contrasts, contrast, excluded)
 
 
+_STATISTICS = {"basemean", "log2foldchange", "lfcse", "stat", "pvalue", "padj"}
+
+
 def _by_perturbation(tables: ExpressionTables, frame: pd.DataFrame, context: str) -> Rows:
     """Read genes x perturbations in one context."""
     kept = {tables.columns.gene, tables.columns.ensembl_id}
@@ -176,6 +179,12 @@ def _by_perturbation(tables: ExpressionTables, frame: pd.DataFrame, context: str
     ]
     if not names:
         raise DataError(f"{tables.table.name}: no column of z-scores; found {list(frame.columns)}")
+    if told := _STATISTICS & {name.lower() for name in names}:
+        raise DataError(
+            f"{tables.table.name}: columns {sorted(told)} are statistics of one contrast, not "
+            "perturbations; --fixed-context is for a table of z-scores with a column each; name "
+            "the perturbation and the context in columns of their own instead"
+        )
     about, excluded = without(tables.table, pd.DataFrame({"perturbation": names}), tables.leave_out)
     names = list(about["perturbation"])
     where = np.full(len(names), context.strip(), dtype=object)

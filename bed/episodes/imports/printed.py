@@ -31,6 +31,8 @@ Reader = Callable[[object], Any]
 _FLAGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 _STATUSES = {"wildtype": WILD_TYPE, "notreported": NOT_REPORTED}
 _MUTATION = re.compile(r"mutat|damaging|driver|hotspot", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(no|not|non|none|never|without|un\w*|absent|negative)\b", re.IGNORECASE)
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
 _TISSUE = re.compile(r"^(.*\S)\s+(\S+) TPM$")
 
 
@@ -57,7 +59,9 @@ def number(value: object) -> float:
 
 
 def _ascii(value: str) -> str:
-    return value.replace(",", "").replace("\N{MINUS SIGN}", "-").strip()
+    """Return a printed number as Python reads it; a comma that splits no thousands stays."""
+    plain = value.replace("\N{MINUS SIGN}", "-").strip()
+    return plain.replace(",", "") if _THOUSANDS.fullmatch(plain) else plain
 
 
 def count(value: object) -> int:
@@ -127,7 +131,7 @@ def status(value: object) -> str:
     plain = re.sub(r"[^a-z]", "", said.casefold())
     if plain in _STATUSES:
         return _STATUSES[plain]
-    if _MUTATION.search(said):
+    if _MUTATION.search(said) and not _NEGATION.search(said):
         return MUTATED
     raise DataError(f"{value!r} is no mutation status; expected {WILD_TYPE!r} or {MUTATED!r}")
 
