@@ -276,7 +276,10 @@ def _claim_lines(words: Wording, text: str) -> list[str]:
     """Return the claim to the letter, its second sentence on a line of its own."""
     first, blank, second = text, "", ""
     if words.second_sentence:
-        first, blank, second = text.partition(" " + words.second_sentence)
+        # the last one is the claim's own: a trait may hold the same words
+        first, blank, second = text.rpartition(" " + words.second_sentence)
+        if not blank:
+            first, second = text, ""
     lines = [words.claim_label + escaped(first)]
     return [*lines, escaped(blank.lstrip() + second)] if blank else lines
 

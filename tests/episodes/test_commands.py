@@ -219,3 +219,19 @@ def test_statistics_are_no_perturbations(tmp_path: Path) -> None:
         run(
             "build", "expression", "--table", table, "--fixed-context", "X", "--out", tmp_path / "o"
         )
+
+
+def test_a_column_named_on_purpose_must_be_there(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("gene,perturbation,context,log2FoldChange,padj\nA,D,C,1.5,0.01\n")
+    options = ("--table", table, "--column", "base_mean=typo", "--out", tmp_path / "o")
+    with pytest.raises(DataError, match="typo"):
+        run("build", "expression", *options)
+
+
+def test_fields_do_not_tell_the_result(tmp_path: Path) -> None:
+    experiment = {"hypothesis": "h'", "fields": {"supported": True}, "result": "seen"}
+    line = {"hypothesis": "h", "label": 1, "experiments": [experiment]}
+    (tmp_path / "own.jsonl").write_text(json.dumps(line))
+    with pytest.raises(DataError, match="would show the result before"):
+        run("import", "own", tmp_path / "own.jsonl", "--out", tmp_path / "o")

@@ -7,6 +7,7 @@ file never matters.
 
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,11 @@ def load(
 def _long(tables: ExpressionTables, frame: pd.DataFrame) -> Rows:
     path, columns = tables.table, tables.columns
     names = _statistics(path, frame, columns)
-    require(path, frame, ("gene", columns.gene))
+    # a column that was named on purpose must be there, though it may be absent by default
+    required = [(item.name, str(getattr(columns, item.name))) for item in fields(columns)]
+    mapped = [(name, called) for name, called in required if called != getattr(_DEFAULTS, name)]
+    single = [pair for pair in mapped if pair[0] not in ("context", "condition", "z")]
+    require(path, frame, ("gene", columns.gene), *single)
     contrasts, contrast, frame, excluded = _described(path, frame, tables)
     statistics = {
         name: numbers(path, frame, column, *_RANGES.get(name, (-_MAX, _MAX)))
@@ -168,6 +173,7 @@ def _by_signature(tables: ExpressionTables, frame: pd.DataFrame, path: Path) -> 
     return _wide(tables, frame, list(texts(about, ids)), contrasts, contrast, excluded)
 
 
+_DEFAULTS = Columns()
 _STATISTICS = {"basemean", "log2foldchange", "lfcse", "stat", "pvalue", "padj"}
 
 

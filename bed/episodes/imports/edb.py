@@ -226,7 +226,11 @@ def _stub(
 ) -> tuple[str | None, Parts]:
     where = f"{row.where}, stub {number}"
     parts = read_parts("stub", row.domain, stub, renames, where, seen.unused_labels)
-    return parts.fields.pop("tag", None), parts
+    tag = parts.fields.pop("tag", None)
+    if row.domain == "depmap" and "knocked down" in (tag or ""):
+        # a score alone would be taken for a knockout's
+        parts.fields.setdefault("kind", "knockdown")
+    return tag, parts
 
 
 def _shares(merged: Iterable[_Merged]) -> list[float]:

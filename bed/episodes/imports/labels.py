@@ -13,7 +13,18 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from bed.episodes.imports import printed
-from bed.episodes.imports.printed import Reader, choice, count, flag, number, p_value, text, texts
+from bed.episodes.imports.printed import (
+    Reader,
+    choice,
+    count,
+    flag,
+    number,
+    p_value,
+    share,
+    size,
+    text,
+    texts,
+)
 from bed.errors import DataError
 
 __all__ = ["STUB_LABELS", "TARGET_LABELS", "Label", "Parts", "read_parts"]
@@ -85,12 +96,12 @@ _EXPRESSION_STUB = (
     Label("num_control", ("n_cells control",), count),
     *_results(
         ("log2_fold_change", ("log2FoldChange", "log2FC"), number),
-        ("lfc_se", ("lfcSE",), number),
+        ("lfc_se", ("lfcSE",), size),
         ("wald", ("Wald statistic", "stat"), number),
-        ("p_value", ("p-value (raw)", "pvalue"), number),
-        ("p_adjusted", ("p-value (adjusted)", "padj"), number),
-        ("base_mean", ("baseMean (avg normalized counts across both arms)", "baseMean"), number),
-        ("share_significant", ("fraction significant",), number),
+        ("p_value", ("p-value (raw)", "pvalue"), share),
+        ("p_adjusted", ("p-value (adjusted)", "padj"), share),
+        ("base_mean", ("baseMean (avg normalized counts across both arms)", "baseMean"), size),
+        ("share_significant", ("fraction significant",), share),
         ("num_significant", ("n_significant",), count),
         ("num_tested", ("n_tested",), count),
     ),
@@ -113,7 +124,7 @@ _DEPMAP_STUB = (
     Label("top_quarter_from", (), number),
     *_results(
         ("chronos", ("Chronos gene-effect", "gene effect"), number),
-        ("p_dependency", ("P(dependency)",), number),
+        ("p_dependency", ("P(dependency)",), share),
         ("effect_bin", (), text),
         ("log2_tpm", ("log2(TPM+1)",), number),
         ("relative_copy_number", (), number),

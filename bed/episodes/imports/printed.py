@@ -20,6 +20,8 @@ __all__ = [
     "genes",
     "number",
     "p_value",
+    "share",
+    "size",
     "status",
     "text",
     "texts",
@@ -70,6 +72,22 @@ def count(value: object) -> int:
     if not found.is_integer():
         raise DataError(f"{value!r} is not a whole number")
     return int(found)
+
+
+def share(value: object) -> float:
+    """Return a probability or a share, in [0, 1]."""
+    found = number(value)
+    if not 0 <= found <= 1:
+        raise DataError(f"{value!r} is outside [0, 1]")
+    return found
+
+
+def size(value: object) -> float:
+    """Return a number that cannot be negative."""
+    found = number(value)
+    if found < 0:
+        raise DataError(f"{value!r} is negative")
+    return found
 
 
 def p_value(value: object) -> float | str:

@@ -127,6 +127,11 @@ def _experiment(
     outcome = _result(data, place)
     more = _stated(data, place, target) if "tier" in data else {}
     own = _fields(data.get("fields", {}), f"{place}: fields")
+    if told := {"result", "supported"} & set(own):
+        raise DataError(
+            f"{place}: fields {sorted(told)} would show the result before the experiment is run; "
+            "give them beside 'fields', as the experiment's result"
+        )
     fields = Fields({**more, **own})
     for name, value in more.items():
         if fields[name] != value:

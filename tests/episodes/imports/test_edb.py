@@ -274,6 +274,15 @@ def test_stubs_without_tags_get_those_of_the_domain(imported: Imported) -> None:
     assert imported(row).episodes[0].tags == imported(depmap()).episodes[0].tags
 
 
+def test_a_knockdown_is_told_from_a_knockout_by_its_tag(imported: Imported) -> None:
+    row = depmap()
+    stub = row["stubs"][0]
+    stub.pop("modality", None)
+    stub["tag"] = "target gene knocked down in a different cell line of the same lineage"
+    stub["result"] = {"Chronos gene-effect": "-0.7"}
+    assert imported(row).episodes[0].pool[0].experiment.fields["kind"] == "knockdown"
+
+
 def test_unknown_labels_are_counted_and_left_out(imported: Imported) -> None:
     row = depmap()
     row["stubs"][0]["result"]["verdict"] = "supported"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bed.episodes.imports.printed import number, p_value, status
+from bed.episodes.imports.printed import number, p_value, share, size, status
 from bed.errors import DataError
 
 
@@ -25,3 +25,14 @@ def test_a_p_value_with_a_decimal_comma_is_refused() -> None:
 def test_a_negated_mutation_is_no_mutation(said: str) -> None:
     with pytest.raises(DataError, match="is no mutation status"):
         status(said)
+
+
+@pytest.mark.parametrize("printed", ["3", "-0.1", "80"])
+def test_a_probability_lies_between_0_and_1(printed: str) -> None:
+    with pytest.raises(DataError, match=r"outside \[0, 1\]"):
+        share(printed)
+
+
+def test_a_standard_error_is_not_negative() -> None:
+    with pytest.raises(DataError, match="is negative"):
+        size("-2")
