@@ -160,17 +160,17 @@ class Screened(Rule):
         """Return the EIG in bits, of the best quarter at a second look."""
         base, rho, *ratios = prepared
         weight = base + rho * jax.nn.sigmoid(odds)
-        likely, share = weight >= 0.5, jnp.maximum(weight, 1.0 - weight)
+        is_rare, share = weight <= 0.5, jnp.minimum(weight, 1.0 - weight)
         pairs = list(zip(ratios[::2], ratios[1::2], strict=True))
         supportive, other = pairs[: len(_LEVELS)], pairs[len(_LEVELS) :]
 
-        def at(level: float, of_likelier: bool) -> tuple[jax.Array, jax.Array]:
+        def at(level: float, of_rarer: bool) -> tuple[jax.Array, jax.Array]:
             """Return the outcome at a level counted from the other branch outwards."""
             up, down = (branch[_LEVELS.index(level)] for branch in (supportive, other))
-            use_up = likely if of_likelier else ~likely
+            use_up = is_rare if of_rarer else ~is_rare
             return jnp.where(use_up, up[0], down[0]), jnp.where(use_up, up[1], down[1])
 
-        look = at(_OUTWARD, of_likelier=True)
+        look = at(_OUTWARD, of_rarer=True)
         p, moved = jax.nn.sigmoid(odds), _posterior(odds, look[1])
         implied = jnp.clip(p - share / (1.0 - share) * (moved - p), _SMALLEST, 1.0 - _SMALLEST)
         log_ratio = jnp.log(implied) - jnp.log1p(-implied) - odds
@@ -179,8 +179,8 @@ class Screened(Rule):
             odds,
             (Imagined(share, *look), Imagined(1.0 - share, jnp.expm1(log_ratio), log_ratio)),
         )
-        inward = at(1.0 - _OUTWARD, of_likelier=True)
-        strata = [at(level, of_likelier=False) for level in _OTHER]
+        inward = at(1.0 - _OUTWARD, of_rarer=True)
+        strata = [at(level, of_rarer=False) for level in _OTHER]
         second = information(
             "js",
             odds,

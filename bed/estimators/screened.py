@@ -1,11 +1,15 @@
 """Successive halving: one imagined outcome for every candidate, four more for the best quarter.
 
-Most candidates can be told from the best by one look. The first look is at the likelier branch, at
-an outward level; what the other branch would do follows from coherence,
+Most candidates can be told from the best by one look. The first look is at the rarer branch, at an
+outward level; what the other branch would do follows from coherence,
 
     w p(theta | y+) + (1 - w) p(theta | y-) = p(theta).
 
-The finalists' branches are then averaged over the middles of equal strata, two of the likelier
+The rarer branch moves the belief further, and a small incoherence in its posterior is made smaller
+by the odds of the two branches on its way to the other's; from the likelier one it would be made
+larger, and pass for information.
+
+The finalists' branches are then averaged over the middles of equal strata, two of the rarer
 branch and three of the other, and scored in the Jensen-Shannon form (`forms`). For 16 candidates
 this comes to 3 belief calls and 2 simulator calls a candidate, as many as `FactoredEIG` makes.
 
@@ -178,7 +182,8 @@ class ScreenedEIG(Estimator):
         # a failed prior fails its candidates by their reasons, whatever stands here
         before = np.where(np.isnan(seen.prior), 0.5, seen.prior)
         posterior = recalibrated(before, seen.posterior, self.slope)[:, :, :1]
-        supportive, share = _is_supportive_likelier(weight), np.maximum(weight, 1.0 - weight)
+        supportive = _is_supportive_looked_at(weight)
+        share = np.where(supportive, weight, 1.0 - weight)
         look = np.where(supportive, posterior[:, 0, 0], posterior[:, 1, 0])
         odds = share / np.where(share < 1, 1.0 - share, np.inf)
         other = np.clip(before - odds * (look - before), 0.0, 1.0)
@@ -210,15 +215,18 @@ def _first_noise(
     return combined_stderr(parts / LOG2)
 
 
-def _is_supportive_likelier(weight: Array) -> NDArray[np.bool_]:
-    """Return whether theta'=1 is the likelier branch; rounding does not decide an even one."""
-    return np.asarray(weight > 0.5 - 1e-9)
+def _is_supportive_looked_at(weight: Array) -> NDArray[np.bool_]:
+    """Return whether the first look is at theta'=1: the rarer branch, but an impossible one never.
+
+    Rounding does not decide an even one.
+    """
+    return np.asarray(((weight > 0) & (weight < 0.5 + 1e-9)) | (weight == 1))
 
 
 def _first_look(problem: DesignProblem, weight: Array) -> Plan:
-    """Plan one outcome of each candidate's likelier branch, at its outward level."""
+    """Plan one outcome of each candidate's rarer branch, at its outward level."""
     plan: Plan = {}
-    branches = np.where(_is_supportive_likelier(weight), 0, 1).tolist()
+    branches = np.where(_is_supportive_looked_at(weight), 0, 1).tolist()
     for k in np.flatnonzero(~np.isnan(weight)).tolist():
         branch = branches[k]
         plan[k, branch, 0] = _request(problem, k, branch, _OUTWARD[branch])
@@ -228,7 +236,7 @@ def _first_look(problem: DesignProblem, weight: Array) -> Plan:
 def _second_look(problem: DesignProblem, weight: Array, is_final: NDArray[np.bool_]) -> Plan:
     """Plan the rest of both branches' strata for the finalists."""
     plan: Plan = {}
-    branches = np.where(_is_supportive_likelier(weight), 0, 1).tolist()
+    branches = np.where(_is_supportive_looked_at(weight), 0, 1).tolist()
     for k in np.flatnonzero(is_final).tolist():
         branch = branches[k]
         plan[k, branch, 1] = _request(problem, k, branch, 1.0 - _OUTWARD[branch])

@@ -74,16 +74,16 @@ def test_a_quarter_but_at_least_two_become_finalists(size: int, count: int) -> N
         assert scores.reasons == (None,) * size
 
 
-@pytest.mark.parametrize(("weight", "likelier"), [(0.7, True), (0.5, True), (0.2, False)])
-def test_the_levels_of_both_looks(weight: float, likelier: bool) -> None:
+@pytest.mark.parametrize(("weight", "rarer"), [(0.7, False), (0.5, True), (0.2, True)])
+def test_the_levels_of_both_looks(weight: float, rarer: bool) -> None:
     simulator = RankedSimulator(ScriptedSimulator())
     coherent = two_way_belief(prior=0.2 + 0.6 * weight, weight=weight)
     ScreenedEIG(coherent, simulator).score(TARGET, (), plains(5), seed=4)
     first, second = ([(r.supportive, r.level) for r in batch] for batch in simulator.batches)
-    outward = 0.75 if likelier else 0.25
-    assert first == [(likelier, outward)] * 5
-    strata = [(not likelier, pytest.approx(level)) for level in (1 / 6, 1 / 2, 5 / 6)]
-    assert second == [(likelier, 1 - outward), *strata] * 2
+    outward = 0.75 if rarer else 0.25
+    assert first == [(rarer, outward)] * 5
+    strata = [(not rarer, pytest.approx(level)) for level in (1 / 6, 1 / 2, 5 / 6)]
+    assert second == [(rarer, 1 - outward), *strata] * 2
     assert {r.seed for batch in simulator.batches for r in batch} == {4}
 
 
@@ -91,6 +91,28 @@ def test_it_is_exact_where_one_outcome_stands_for_its_branch() -> None:
     (scores,) = ScreenedEIG(BELIEF, SIMULATOR).score_batch([PROBLEM])
     assert scores.eig == pytest.approx(EXACT, abs=1e-12)
     assert np.flatnonzero(finalists(scores)).tolist() == [6, 7]
+
+
+def test_a_shift_of_both_branches_does_not_pass_for_information() -> None:
+    """Seen from the likelier branch, such a shift would make the idle ones the finalists."""
+    pool = plains(8)
+    shifted = {True: 0.398, False: 0.423}
+    telling = {True: 0.63, False: 0.32}
+
+    def answer(query: BeliefQuery) -> float:
+        if query.hypothesis != TARGET:
+            return 0.22 if query.hypothesis == pool[0].hypothesis else 0.115
+        if not query.evidence:
+            return 0.376
+        ((seen),) = query.evidence
+        posterior = telling if seen.experiment == pool[0] else shifted
+        return posterior[bool(seen.outcome.fields["supported"])]
+
+    simulator = RankedSimulator(ScriptedSimulator())
+    (scores,) = ScreenedEIG(ScriptedBelief(answer), simulator).score_batch(
+        [DesignProblem(TARGET, (), pool)]
+    )
+    assert scores.eig[0] > 10 * scores.eig[1:].max()
 
 
 def test_it_ranks_better_than_the_papers_estimator() -> None:
@@ -139,8 +161,8 @@ def sampled(
     candidate: int, first: bool, reason: str = "lost"
 ) -> Callable[[OutcomeRequest], str | None]:
     """Fail a candidate's request of the first look, or those of the second."""
-    # the ladder's best is likelier to come out unsupported: its weight is 0.472
-    is_first = {True: (False, 0.25), False: (True, 0.5)}[first]
+    # the ladder's best rather comes out unsupported: its weight is 0.472
+    is_first = {True: (True, 0.75), False: (False, 0.5)}[first]
 
     def fails(request: OutcomeRequest) -> str | None:
         is_it = request.experiment.id == f"x{candidate}"
@@ -362,7 +384,7 @@ def test_invalid_settings_are_refused(build: Callable[[], Estimator], message: s
         build()
 
 
-# not in graded worlds, whose weights are 1/2 but for rounding, so that any branch is likelier
+# not in graded worlds, whose weights are 1/2 but for rounding, so that either branch is rarer
 @pytest.mark.parametrize("name", ["gaussian", "six-level"])
 def test_the_slope_undoes_overreaction(name: str) -> None:
     posed = exact_problems(name, 20)
@@ -398,7 +420,7 @@ def test_base_rates_move_the_branch_weights() -> None:
     estimator = ScreenedEIG(two_way_belief(0.26, 0.5, 0.8, 0.2), simulator, base_rates=rates)
     scores = estimator.score(TARGET, (), plains(2))
     assert scores["branch_weight"].values == pytest.approx([0.1] * 2)
-    assert {request.supportive for request in simulator.batches[0]} == {False}
+    assert {request.supportive for request in simulator.batches[0]} == {True}
     expected = entropy_bits(0.26) - 0.1 * entropy_bits(0.8) - 0.9 * entropy_bits(0.2)
     assert scores["eig"].values == pytest.approx([float(expected)] * 2)
     assert scores["coherence_gap"].values == pytest.approx([0.0] * 2, abs=1e-12)
@@ -409,8 +431,8 @@ def test_scores_as_a_dataset() -> None:
     scores = ScreenedEIG(BELIEF, SIMULATOR).score(LADDER.target(), (), POOL)
     assert dict(scores.sizes) == {"candidate": 8, "branch": 2, "sample": 3}
     known = ~np.isnan(scores["posterior"].values)
-    # finalists have two of the likelier branch, here the unsupported, and three of the other
-    assert known.sum(axis=2).tolist() == [[1, 0], *[[0, 1]] * 5, *[[3, 2]] * 2]
+    # finalists have two of the rarer branch, here the supported, and three of the other
+    assert known.sum(axis=2).tolist() == [[1, 0]] * 6 + [[2, 3]] * 2
     assert np.isnan(scores["coherence_gap"].values).tolist() == [True] * 6 + [False] * 2
     assert np.isnan(scores["eig_stderr"].values).all()
     assert scores.attrs["doubts"] == ""
