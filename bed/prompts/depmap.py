@@ -16,6 +16,7 @@ from bed.prompts.forms import (
     at_most,
     one_of,
     shown,
+    within,
 )
 from bed.prompts.layout import Layout
 from bed.prompts.lines import Line
@@ -56,16 +57,16 @@ _copy_words = at_least(
 _FORMS: dict[str, Form] = {
     "chronos": TWO_DECIMALS,
     "chronos_words": shown(_effect_words, "phrase"),
-    "p_dependency": TWO_DECIMALS,
+    "p_dependency": within(TWO_DECIMALS, 0, 1),
     "p_words": shown(_dependency_words, "phrase"),
     "effect_bin": one_of({name: name.replace("_", " ") for name in BIN_SCORES}),
-    "log2_tpm": TWO_DECIMALS,
+    "log2_tpm": within(TWO_DECIMALS, 0),
     "log2_tpm_words": shown(_expression_words, "phrase"),
     "top_quarter_from": TWO_DECIMALS,
-    "relative_copy_number": TWO_DECIMALS,
+    "relative_copy_number": within(TWO_DECIMALS, 0),
     "copy_words": shown(_copy_words, "phrase"),
     "sensitive": one_of({True: "sensitive", False: "not sensitive"}),
-    "auc": GENERAL,
+    "auc": within(GENERAL, 0),
 }
 
 

@@ -23,6 +23,7 @@ from bed.prompts.forms import (
     at_least,
     real,
     shown,
+    within,
 )
 from bed.prompts.layout import Layout
 from bed.prompts.lines import Line
@@ -42,6 +43,11 @@ def _direction_word(change: Any) -> str:
     return _DIRECTIONS["up" if value > 0 else "down"]
 
 
+def _agrees(change: Any, text: str) -> bool:
+    """Return whether a number can stand beside a word; one printed as 0 may have either sign."""
+    return change == 0 or text.casefold() == _direction_word(change)
+
+
 _share_words = at_least(
     (0.2, "very strong response"),
     (0.05, "strong response"),
@@ -59,13 +65,14 @@ _FORMS: dict[str, Form] = {
     "num_treated": INTEGER,
     "num_control": INTEGER,
     "median_share": PERCENT,
-    "base_mean": GENERAL,
+    "base_mean": within(GENERAL, 0),
     "log2_fold_change": SIGNED,
-    "lfc_se": THREE_DECIMALS,
-    "word": shown(_direction_word, "upregulates|downregulates"),
+    # a small one is printed as 0.000
+    "lfc_se": within(THREE_DECIMALS, 0),
+    "word": shown(_direction_word, "upregulates|downregulates", _agrees),
     "wald": GENERAL,
-    "p_value": GENERAL,
-    "p_adjusted": GENERAL,
+    "p_value": within(GENERAL, 0, 1),
+    "p_adjusted": within(GENERAL, 0, 1),
     "z": SIGNED,
     "share_significant": PERCENT,
     "share_words": shown(_share_words, "phrase"),

@@ -9,7 +9,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +20,7 @@ from bed.prompts.escaping import escaped, split_parts, unescaped
 __all__ = [
     "ANY",
     "COUNT",
+    "FREQUENCY",
     "GENERAL",
     "GTEX",
     "INTEGER",
@@ -28,6 +29,7 @@ __all__ = [
     "P_VALUE",
     "REMARK",
     "SIGNED",
+    "SIZE",
     "TEXT",
     "THREE_DECIMALS",
     "TWO_DECIMALS",
@@ -38,6 +40,7 @@ __all__ = [
     "one_of",
     "real",
     "shown",
+    "within",
 ]
 
 Separators = tuple[str, ...]
@@ -56,11 +59,13 @@ class Form:
         write: value and the separators of its line -> text on one line.
         read: that text -> value; ValueError where it cannot be read. None for what is only shown.
         placeholder: stands for the value where a model is told how to write it.
+        agrees: of what is only shown: whether a value can stand beside a text that a model wrote.
     """
 
     write: Callable[[Any, Separators], str]
     read: Callable[[str], Any] | None
     placeholder: str
+    agrees: Callable[[Any, str], bool] = lambda value, text: True
 
 
 def real(value: object) -> float:
@@ -77,14 +82,48 @@ def real(value: object) -> float:
     return float(value)
 
 
-def shown(words: Callable[[Any], str], placeholder: str) -> Form:
+def shown(
+    words: Callable[[Any], str],
+    placeholder: str,
+    agrees: Callable[[Any, str], bool] = lambda value, text: True,
+) -> Form:
     """Return a form that only shows what follows from a value.
 
     Args:
         words: value -> text.
         placeholder: stands for it where a model is told how to write it.
+        agrees: whether a value can stand beside a text that a model wrote; any by default, since
+            models put strengths into words of their own.
     """
-    return Form(lambda value, separators: escaped(words(value), separators), None, placeholder)
+
+    def write(value: Any, separators: Separators) -> str:
+        return escaped(words(value), separators)
+
+    return Form(write, None, placeholder, agrees)
+
+
+def within(form: Form, low: float = -math.inf, high: float = math.inf) -> Form:
+    """Return a form whose numbers must lie in [low, high], written as well as read.
+
+    Args:
+        form: of a number, or of the text of one.
+        low: the least.
+        high: the most.
+    """
+
+    def checked(value: Any) -> Any:
+        if not low <= float(value) <= high:
+            wanted = f"in [{low:g}, {high:g}]" if math.isfinite(high) else f"at least {low:g}"
+            raise DataError(f"{value!r} is impossible; it must be {wanted}")
+        return value
+
+    def write(value: Any, separators: Separators) -> str:
+        text = form.write(value, separators)
+        checked(value)
+        return text
+
+    read = form.read
+    return replace(form, write=write, read=None if read is None else lambda t: checked(read(t)))
 
 
 def at_most(*steps: tuple[float, str], above: str) -> Callable[[Any], str]:
@@ -181,6 +220,19 @@ def _read_text(text: str) -> str:
     return unescaped(text)
 
 
+def _read_quantity(most: float) -> Callable[[str], str]:
+    """Return a reader of text that starts with a number in [0, most], and keeps it as printed."""
+
+    def read(text: str) -> str:
+        kept = _read_text(text)
+        number = _NUMBER.match(kept.replace("\N{MINUS SIGN}", "-"))
+        if number is None or not 0 <= float(number[0]) <= most:
+            raise ValueError(f"not a number in [0, {most:g}]")
+        return kept
+
+    return read
+
+
 def _parts(value: object, what: str) -> Sequence[Any]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise DataError(f"{value!r} must be a list of {what}")
@@ -260,21 +312,32 @@ def _read_any(text: str) -> Any:
     return json.loads(unescaped(text))
 
 
-REMARK = Form(_text, None, "...")
+def _same_text(value: Any, text: str) -> bool:
+    return str(value).casefold() == unescaped(text).casefold()
+
+
+REMARK = Form(_text, None, "...", _same_text)
 TEXT = Form(_text, _read_text, "...")
 LIST = Form(_list, _read_list, "..., ...")
 GTEX = Form(_gtex, _read_gtex, "... X.X TPM")
 YES_NO = one_of({True: "yes", False: "no"})
 INTEGER = Form(lambda value, _: str(_whole(value)), _read_whole, "N")
-COUNT = Form(lambda value, _: f"{_whole(value):,}", _read_whole, "N")
+COUNT = within(Form(lambda value, _: f"{_whole(value):,}", _read_whole, "N"), 0)
 GENERAL = Form(_general, _number, "X.XXX")
 SIGNED = _formatted("+.3f", "+X.XXX")
 THREE_DECIMALS = _formatted(".3f", "X.XXX")
 TWO_DECIMALS = _formatted("z.2f", "X.XX")
-PERCENT = Form(
-    lambda value, _: _general(100 * real(value), ()) + "%",
-    lambda text: _number(text.removesuffix("%").rstrip()) / 100,
-    "X.XX%",
+PERCENT = within(
+    Form(
+        lambda value, _: _general(100 * real(value), ()) + "%",
+        lambda text: _number(text.removesuffix("%").rstrip()) / 100,
+        "X.XX%",
+    ),
+    0,
+    1,
 )
-P_VALUE = Form(_p_value, _read_p_value, "X.Xe-XX")
+P_VALUE = within(Form(_p_value, _read_p_value, "X.Xe-XX"), 0, 1)
 ANY = Form(_any, _read_any, "...")
+FREQUENCY = Form(_text, _read_quantity(1), "0.XX")
+SIZE = Form(_text, _read_quantity(math.inf), "X.XX")
+"""Quantities kept as printed, from 0 on."""

@@ -8,8 +8,20 @@ Field names: `bed.domains.gwas`.
 from decimal import Decimal
 from typing import Any
 
-from bed.domains.gwas import KIND, is_significant, p_decimal
-from bed.prompts.forms import COUNT, GTEX, INTEGER, LIST, P_VALUE, REMARK, Form, one_of, shown
+from bed.domains.gwas import KIND, SIGNIFICANT, is_significant, p_decimal
+from bed.prompts.forms import (
+    COUNT,
+    FREQUENCY,
+    GTEX,
+    INTEGER,
+    LIST,
+    P_VALUE,
+    REMARK,
+    SIZE,
+    Form,
+    one_of,
+    shown,
+)
 from bed.prompts.layout import Layout
 from bed.prompts.lines import Line
 from bed.prompts.wording import Claim, Wording
@@ -28,14 +40,26 @@ def _significance(value: Any) -> str:
     return "not significant genome-wide"
 
 
+def _agrees(value: Any, text: str) -> bool:
+    """Return whether a p-value is as significant as a model says beside it.
+
+    On a threshold the two printed digits leave it open.
+    """
+    p = p_decimal(value, "field")
+    says = text.casefold().startswith("genome-wide significant")
+    return p == SIGNIFICANT or is_significant(p) == says
+
+
 _FORMS: dict[str, Form] = {
     "position": INTEGER,
     "genes": LIST,
     "pathways": LIST,
+    "risk_allele_frequency": FREQUENCY,
+    "effect": SIZE,
     "gtex": GTEX,
     "sample_size": COUNT,
     "p_value": P_VALUE,
-    "significance": shown(_significance, "in words"),
+    "significance": shown(_significance, "in words", _agrees),
     "direction": one_of({"increases": "increases", "decreases": "decreases"}),
     "shown": REMARK,
 }

@@ -3,6 +3,7 @@
 A layout knows no page; `bed.prompts.page` puts stubs and targets together.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,9 @@ from bed.prompts.lines import Line, is_absent
 __all__ = ["INDENT", "Layout", "Rest", "UnreadableError"]
 
 INDENT = "  "
+
+_BULLET = re.compile(r"\A[-*\u2022]\s++(?=\D)")
+_BOLD = re.compile(r"\A\*\*([^*]++)\*\*")
 
 Values = Mapping[str, Any]
 
@@ -155,22 +159,48 @@ class Layout:
         self._read_all(lines, values, outcome)
         return values, outcome
 
-    def read_result(self, lines: Sequence[str]) -> dict[str, Any]:
-        """Return the fields of an outcome from the lines of its result alone.
+    def read_result(self, lines: Sequence[str], values: Values) -> dict[str, Any]:
+        """Return the fields of an outcome from the lines of its result alone, in any order.
 
         Args:
-            lines: as written.
+            lines: as a model wrote them; blank lines, bullets and bold labels do not matter.
+            values: fields of the experiment.
 
         Raises:
-            DataError: for a line that is none of the result, or a field that is missing.
+            DataError: for a line that is none of the result, a value that cannot be read or is
+                impossible, lines that contradict each other, or a field that is missing.
         """
-        only = Layout(
-            tuple(line for line in self.lines if line.is_outcome or _is_heading(line)),
-            outcome_needs=self.outcome_needs,
-        )
         outcome: dict[str, Any] = {}
-        only._read_all(lines, {}, outcome)
+        read: list[tuple[Line, str]] = []
+        for text in filter(None, map(_plain, lines)):
+            line, told = self._of_result(text)
+            for name in told.keys() & outcome.keys():
+                if told[name] != outcome[name]:
+                    raise DataError(
+                        f"{name} is stated twice, as {outcome[name]!r} and as {told[name]!r}"
+                    )
+            outcome.update(told)
+            if isinstance(line, Line):
+                read.append((line, text))
+        self._require_outcome(outcome)
+        if not outcome:
+            raise DataError("it states no result; write its lines in the requested form")
+        for line, text in read:
+            if said := line.contradiction(text, {**values, **outcome}):
+                raise DataError(said)
         return outcome
+
+    def _of_result(self, text: str) -> tuple[Line | Rest, dict[str, Any]]:
+        """Return the line of the result that a text is, with its fields."""
+        known = [line for line in self.lines if line.is_outcome or _is_heading(line)]
+        named = [line for line in known if isinstance(line, Line) and line.start.match(text)]
+        named.sort(key=lambda line: -len(line.prefix))
+        fitting: list[Line | Rest] = [*named, *(line for line in known if isinstance(line, Rest))]
+        for line in fitting:
+            if (told := line.read(text)) is not None:
+                return line, told
+        expected = [line.prefix.strip() for line in known if isinstance(line, Line)]
+        raise DataError(f"cannot read the line {text!r}; expected are {expected}")
 
     def _read_all(
         self, lines: Sequence[str], values: dict[str, Any], outcome: dict[str, Any]
@@ -231,8 +261,10 @@ class Layout:
         for name in self.needs:
             if is_absent(values.get(name)):
                 raise DataError(f"field {name!r} is missing; it must be stated")
-        if outcome is None:
-            return
+        if outcome is not None:
+            self._require_outcome(outcome)
+
+    def _require_outcome(self, outcome: Values) -> None:
         for names in self.outcome_needs:
             if all(is_absent(outcome.get(name)) for name in names):
                 wanted = " or ".join(map(repr, names))
@@ -241,6 +273,11 @@ class Layout:
 
 def _is_heading(line: Line | Rest) -> bool:
     return isinstance(line, Line) and line.is_heading
+
+
+def _plain(text: str) -> str:
+    """Return a line without the bullet and the bold marks that chat models set."""
+    return _BOLD.sub(r"\1", _BULLET.sub("", text.strip())).strip()
 
 
 def _indented(rows: Sequence[tuple[int, bool, str]]) -> list[str]:

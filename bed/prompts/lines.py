@@ -183,21 +183,43 @@ class Line:
         Raises:
             DataError: for a value that its form cannot read, naming the field.
         """
+        parts = self._parts(text)
+        if parts is None:
+            return None
+        return {
+            slot.name: _read(slot, slot.form.read, raw, text)
+            for slot, raw in parts
+            if slot.form.read is not None and not (raw == _MISSING and self._may_miss(slot))
+        }
+
+    def contradiction(self, text: str, values: Mapping[str, Any]) -> str | None:
+        """Return what a line only shows that cannot stand beside the values, or None.
+
+        Args:
+            text: a line of this template.
+            values: all that was read.
+        """
+        for slot, raw in self._parts(text) or ():
+            value = values.get(slot.name)
+            if slot.form.read is None and not is_absent(value) and not slot.form.agrees(value, raw):
+                return f"{raw!r} in {text!r} contradicts {slot.name} {value!r}"
+        return None
+
+    def _parts(self, text: str) -> list[tuple[Slot, str]] | None:
+        """Return what stands in each slot, or None where it is no line of this template."""
         if not (found := self.start.match(text)):
             return None
-        values: dict[str, Any] = {}
+        parts: list[tuple[Slot, str]] = []
         slot, place = (self.slots[0] if self.slots else None), found.end()
         if slot is None:
-            return values if place == len(text) else None
+            return parts if place == len(text) else None
         while slot is not None:
             link, end, after = self._next(slot, text, place)
             if link is None:
                 return None
-            raw = text[place:end].strip()
-            if slot.form.read is not None and not (raw == _MISSING and self._may_miss(slot)):
-                values[slot.name] = _read(slot, slot.form.read, raw, text)
+            parts.append((slot, text[place:end].strip()))
             slot, place = link.slot, after
-        return values
+        return parts
 
     def _next(self, slot: Slot, text: str, place: int) -> tuple[_Link | None, int, int]:
         """Return what follows the value at `place`, with where it starts and ends."""

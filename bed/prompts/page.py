@@ -170,14 +170,14 @@ def read_outcome(experiment: Experiment, text: str) -> Outcome:
         text: everything that the model wrote; its reasoning and code fences are passed over.
 
     Raises:
-        DataError: for a line that is none of the result, a value that cannot be read, or a field
-            that is missing.
+        DataError: for a line that is none of the result, a value that cannot be read or is
+            impossible, lines that contradict each other, or a field that is missing.
     """
     lines = [
         line for line in without_reasoning(text).splitlines() if not line.strip().startswith(_FENCE)
     ]
     try:
-        return Outcome(Fields(_layout(experiment).read_result(lines)))
+        return Outcome(Fields(_layout(experiment).read_result(lines, experiment.fields)))
     except DataError as error:
         raise DataError(f"simulated result of experiment {experiment.id!r}: {error}") from error
 

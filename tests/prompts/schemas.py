@@ -29,6 +29,7 @@ TEXT = st.lists(
 TEXTS = st.lists(TEXT, min_size=1, max_size=4).map(tuple)
 COUNT = st.integers(0, 10**7)
 REAL = st.floats(-1e6, 1e6).map(lambda x: x + 0.0)
+SIZE = st.floats(0, 1e6)
 SHARE = st.floats(0, 1)
 P_VALUE = st.floats(1e-300, 1)
 
@@ -142,7 +143,7 @@ _RUN = {
 _EXPRESSION_OUTCOMES: Mapping[str, tuple[Strategies, Strategies]] = {
     "differential": (
         {"log2_fold_change": REAL, "p_adjusted": P_VALUE},
-        {"lfc_se": SHARE, "wald": REAL, "p_value": P_VALUE, "base_mean": REAL},
+        {"lfc_se": SHARE, "wald": REAL, "p_value": P_VALUE, "base_mean": SIZE},
     ),
     "zscore": ({"z": REAL}, {}),
     "summary": ({"share_significant": SHARE}, {"num_significant": COUNT, "num_tested": COUNT}),
@@ -184,7 +185,9 @@ _GWAS = Schema(
     },
     {"p_value": P_VALUE},
     {
-        **dict.fromkeys(("effect", "interval", "risk_allele", "risk_allele_frequency"), TEXT),
+        **dict.fromkeys(("interval", "risk_allele"), TEXT),
+        "effect": st.sampled_from(["1.04", "0.021", "12", "3.0E-4"]),
+        "risk_allele_frequency": st.sampled_from(["0.420", "0", ".05", "0.31 (EA)"]),
         "direction": st.sampled_from(["increases", "decreases"]),
     },
     ("study", "ancestry", "sample_size", "platform"),
@@ -203,8 +206,8 @@ SCHEMAS = (
     _depmap("knockout", {"chronos": REAL}, {"p_dependency": SHARE}),
     _depmap("knockout", {"effect_bin": _BINS}),
     _depmap("knockdown", {"chronos": REAL}, {"p_dependency": SHARE}),
-    _depmap("expression", {"log2_tpm": REAL}, optional={"top_quarter_from": REAL}),
-    _depmap("copy_number", {"relative_copy_number": REAL}),
+    _depmap("expression", {"log2_tpm": SIZE}, optional={"top_quarter_from": REAL}),
+    _depmap("copy_number", {"relative_copy_number": SIZE}),
     _depmap("mutation", {"status": _STATUS}),
     _depmap("drug", {"sensitive": st.booleans()}, {"auc": SHARE}, needed={"drug": TEXT}),
     _GWAS,

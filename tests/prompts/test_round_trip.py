@@ -81,7 +81,8 @@ def test_a_prompt_is_read_back(schema: Schema, data: st.DataObject) -> None:
 @SETTINGS
 @given(data=st.data())
 def test_a_written_result_is_read_back(schema: Schema, data: st.DataObject) -> None:
-    fields, outcome = data.draw(schema.fields()), data.draw(schema.outcomes())
+    fields = data.draw(schema.fields())
+    outcome = data.draw(schema.outcomes().filter(lambda drawn: drawn.fields))
     experiment = stub_of(target_of(schema, fields), schema, fields, outcome).experiment
     hidden = experiment_lines(experiment, None)
     lines = [line for line in experiment_lines(experiment, outcome) if line not in hidden]
@@ -110,6 +111,100 @@ KNOCKOUT = Experiment(
 def test_an_unreadable_result_is_named(answer: str, complaint: str) -> None:
     with pytest.raises(DataError, match=re.escape(complaint)):
         read_outcome(KNOCKOUT, answer)
+
+
+ASSOCIATION = Experiment(
+    "x",
+    Hypothesis("h", "gwas", Fields(snp="rs1", trait="height", claim="association")),
+    fields=Fields(kind="association", snp="rs1", trait="height"),
+)
+RESPONSE = Experiment(
+    "x",
+    Hypothesis("h", "expression", Fields(claim="regulation", direction="up", gene="A")),
+    fields=Fields(
+        kind="differential",
+        perturbation="D",
+        perturbation_type="drug",
+        context="C",
+        context_type="cell line",
+        gene="A",
+    ),
+)
+SENTENCE = Experiment("x", Hypothesis("h", "generic"))
+
+
+@pytest.mark.parametrize(
+    ("experiment", "answer", "complaint"),
+    [
+        (KNOCKOUT, "Chronos gene-effect -1\nP(dependency) 1.2", "1.2 is impossible"),
+        (KNOCKOUT, "Chronos gene-effect -1\nChronos gene-effect 0", "chronos is stated twice"),
+        (ASSOCIATION, "Result: p = 1.5", "1.5 is impossible; it must be in [0, 1]"),
+        (ASSOCIATION, "Result: p = 0.1\nRAF: 1.3", "not a number in [0, 1]"),
+        (ASSOCIATION, "Result: p = 0.1; OR/beta = -1.2", "not a number in [0, inf]"),
+        (ASSOCIATION, "Result: p = 0.1 (genome-wide significant)", "contradicts p_value 0.1"),
+        (
+            ASSOCIATION,
+            "Risk allele: A\nResult: p = 1e-9\nDirection: G allele increases height",
+            "'G' in 'Direction: G allele increases height' contradicts risk_allele 'A'",
+        ),
+        (
+            ASSOCIATION,
+            "Direction: A allele increases weight\nResult: p = 1e-9",
+            "contradicts trait 'height'",
+        ),
+        (RESPONSE, "log2FoldChange +1 ± -0.2\np-value (adjusted) 0.1", "-0.2 is impossible"),
+        (
+            RESPONSE,
+            "log2FoldChange -1.2 (upregulates)\np-value (adjusted) 0.1",
+            "contradicts log2_fold_change -1.2",
+        ),
+        (RESPONSE, "log2FoldChange +1\np-value (adjusted) 1.01", "1.01 is impossible"),
+        (
+            RESPONSE,
+            "baseMean (avg normalized counts across both arms) -3\nlog2FoldChange +1",
+            "at least 0",
+        ),
+        (SENTENCE, "Supported: yes\nSupported: no", "supported is stated twice"),
+        (SENTENCE, "Result:", "it states no result"),
+        (SENTENCE, "", "it states no result"),
+    ],
+    ids=lambda value: value.splitlines()[-1:][0] if isinstance(value, str) and value else None,
+)
+def test_an_impossible_result_is_named(experiment: Experiment, answer: str, complaint: str) -> None:
+    with pytest.raises(DataError, match=re.escape(complaint)):
+        read_outcome(experiment, answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Supported: yes\nReported: it grew",
+        "Reported: it grew\n\nSupported: yes",
+        "```\nResult:\n  Reported: it grew\n  Supported: yes\n```",
+        "- Reported: it grew\n- Supported: Yes",
+        "**Result:**\n**Reported:** it grew\n**Supported**: yes",
+        "<think>Supported: no</think>\n* Supported: yes\n* Supported: yes\n* Reported: it grew",
+    ],
+    ids=["order", "blank", "fence", "bullets", "bold", "repeated"],
+)
+def test_the_order_and_the_marks_of_a_chat_model_do_not_matter(answer: str) -> None:
+    assert read_outcome(SENTENCE, answer).fields == {"supported": True, "result": "it grew"}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "answer"),
+    [
+        (ASSOCIATION, "Result: p = 5.0e-08 (genome-wide significant)"),
+        (ASSOCIATION, "Result: p = 1.0e-05 (not significant genome-wide)"),
+        (RESPONSE, "log2FoldChange +0.000 (downregulates)\np-value (adjusted) 0.9"),
+        (RESPONSE, "log2FoldChange -1.2 (Downregulates)\np-value (adjusted) 0.9"),
+    ],
+    ids=["printed threshold", "in other words", "printed zero", "capital"],
+)
+def test_what_the_printed_precision_leaves_open_is_no_contradiction(
+    experiment: Experiment, answer: str
+) -> None:
+    assert read_outcome(experiment, answer).fields
 
 
 def test_a_result_may_be_padded_and_leave_out_the_words() -> None:
