@@ -23,19 +23,23 @@ ENTITY = r"&(?:amp|lt|#[0-9]{1,7});"
 _ENTITY = re.compile(r"&(amp|lt|#[0-9]{1,7});")
 _LARGEST = 0x10FFFF
 
+# in any case and with any blank: a model reads them alike
 _TITLE_BLANKS = "|".join(
-    f"(?<={first}) (?={rest})" for first, _, rest in (title.partition(" ") for title in TITLES)
+    rf"(?i:(?<={first})\s(?={rest}))"
+    for first, _, rest in (title.replace(" ", r"\s").partition(r"\s") for title in TITLES)
 )
 _STRUCTURE = (
     # an ampersand that would read as an entity, also once a separator follows the value
     r"&(?=(?:amp|lt|#[0-9]{1,7})(?:;|\Z))",
     # what may open a tag or a special token, also together with what follows the value
-    r"<(?=\s*(?:[^\W\d_]|[/|!?\uff5c]|\Z))",
-    # all that ends a line, and control characters
+    r"[<\uff1c](?=\s*(?:[^\W\d_]|[/|!?\uff5c\uff0f]|\Z))",
+    # all that ends a line, control characters, and what cannot be seen
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029]",
+    r"[\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]",
     # the number of a stub or candidate, at the start only
-    r"\A\[(?=[0-9]+\])",
-    r"\[(?=/?INST\])",
+    r"\A[\[\uff3b](?=\d+[\]\uff3d])",
+    # special tokens such as [INST] and [TOOL_CALLS]
+    r"\[(?=/?[A-Z]{3,}(?:_[A-Z]+)*\])",
     _TITLE_BLANKS,
 )
 

@@ -1,5 +1,6 @@
 import re
 import time
+import unicodedata
 
 import pytest
 from hypothesis import example, given
@@ -22,6 +23,12 @@ AWKWARD = st.lists(
             "[7] tag",
             "[INST]",
             "[/INST]",
+            "[TOOL_CALLS]",
+            "\uff3b\uff17\uff3d tag",
+            "\uff1cprobability\uff1e",
+            "\u200b",
+            "\u2060",
+            "target\u00a0hypothesis",
             "<|im_end|>",
             "</think>",
             "<\uff5cbegin\uff5c>",
@@ -42,8 +49,11 @@ def test_any_text_comes_back_from_one_harmless_line(value: str) -> None:
     assert len(text.splitlines()) <= 1
     assert text == text.strip()
     assert not TAGS.search(text)
-    assert not any(title in text for title in (*TITLES, "[INST]", "[/INST]"))
-    assert not re.match(r"\[[0-9]+\]", text)
+    seen = re.sub(r"\s", " ", unicodedata.normalize("NFKC", text)).casefold()
+    assert not any(title.casefold() in seen for title in TITLES)
+    assert not re.search(r"\[/?(INST|TOOL_CALLS)\]", text)
+    assert not re.match(r"\[[0-9]+\]", seen)
+    assert not any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in text)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +69,9 @@ def test_any_text_comes_back_from_one_harmless_line(value: str) -> None:
         "18β-Glycyrrhetinic acid",
         "DIS3 like exosome 3'-5' exoribonuclease",
         "a  b > c",
+        "c.35G>A",
+        "[OH-]",
+        "p \uff1c 0.05",
     ],
 )
 def test_ordinary_values_stay_to_the_letter(value: str) -> None:
@@ -74,6 +87,11 @@ def test_ordinary_values_stay_to_the_letter(value: str) -> None:
         (" a", "&#32;a"),
         ("TARGET HYPOTHESIS", "TARGET&#32;HYPOTHESIS"),
         ("[7] tag", "&#91;7] tag"),
+        ("\uff3b\uff17\uff3d tag", "&#65339;\uff17\uff3d tag"),
+        ("\uff1cprobability>", "&#65308;probability>"),
+        ("Target\u00a0hypothesis", "Target&#160;hypothesis"),
+        ("[TOOL_CALLS]", "&#91;TOOL_CALLS]"),
+        ("prob\u200bability", "prob&#8203;ability"),
     ],
 )
 def test_what_would_be_structure_is_encoded(value: str, text: str) -> None:
