@@ -18,11 +18,12 @@ LINKS = ("belief", "policies", "simulators")
 # Low to high. A module imports from its own layer or a lower one; "bed" is bed/__init__.py.
 LAYERS = (
     {"atomic", "errors", "evidence", "information", "seeds"},
-    {"domains", "prompts", "protocols", "worlds"},
+    {"domains", "prompts", "protocols", "transport", "worlds"},
+    {"chat", "tokens"},
     {"belief", "simulators"},
     {"estimators"},
     {"policies"},
-    {"assays", "campaign", "engine", "episodes", "evaluation", "plots", "report", "runs"}
+    {"assays", "campaign", "engine", "episodes", "evaluation", "plots", "report", "runs", "serve"}
     | {"simulation", "standins"},
     {"bed", "cli", "mcp"},
 )
@@ -37,7 +38,7 @@ NEVER = {
     "mcp": {"cli"},
 }
 
-HEAVY = ("jax", "matplotlib", "mcp", "numpyro", "pandas", "ray", "torch", "transformers", "vllm")
+HEAVY = ("aiohttp", "jax", "matplotlib", "mcp", "numpyro", "pandas", "ray", "torch", "transformers", "vllm")
 
 # A change of this list is a change of the public API: say it in the CHANGELOG.
 EXPECTED = {

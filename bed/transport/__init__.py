@@ -1,0 +1,24 @@
+"""How requests reach model servers: one transport, injected wherever a model is served.
+
+`HttpTransport` sends batches to the replicas of an endpoint; `ScriptedTransport` plays a server in
+tests. What can pass is tried again, what cannot becomes a reason, and one bad item never costs the
+others their answers.
+"""
+
+from bed.transport.batches import Failure, send_batches
+from bed.transport.http import HttpTransport
+from bed.transport.scripted import ScriptedTransport
+from bed.transport.tally import Tally
+from bed.transport.values import Call, Endpoint, Reply, Transport
+
+__all__ = [
+    "Call",
+    "Endpoint",
+    "Failure",
+    "HttpTransport",
+    "Reply",
+    "ScriptedTransport",
+    "Tally",
+    "Transport",
+    "send_batches",
+]
