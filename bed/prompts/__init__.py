@@ -19,6 +19,7 @@ from bed.prompts.page import (
     parse_evidence,
     read_outcome,
     result_form,
+    result_regex,
     target_section,
 )
 from bed.prompts.system import Role, system_prompt
@@ -35,6 +36,7 @@ __all__ = [
     "parse_evidence",
     "parse_probability",
     "read_outcome",
+    "result_regex",
     "simulation_prompt",
     "system_prompt",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 from bed.domains.depmap import AMPLIFIED_FROM, BIN_SCORES
 from bed.prompts.forms import (
     GENERAL,
+    PROBABILITY,
     REMARK,
     TWO_DECIMALS,
     Form,
@@ -57,16 +58,16 @@ _copy_words = at_least(
 _FORMS: dict[str, Form] = {
     "chronos": TWO_DECIMALS,
     "chronos_words": shown(_effect_words, "phrase"),
-    "p_dependency": within(TWO_DECIMALS, 0, 1),
+    "p_dependency": PROBABILITY,
     "p_words": shown(_dependency_words, "phrase"),
     "effect_bin": one_of({name: name.replace("_", " ") for name in BIN_SCORES}),
-    "log2_tpm": within(TWO_DECIMALS, 0),
+    "log2_tpm": within(TWO_DECIMALS, 0, pattern=r"\d{1,2}\.\d\d"),
     "log2_tpm_words": shown(_expression_words, "phrase"),
     "top_quarter_from": TWO_DECIMALS,
-    "relative_copy_number": within(TWO_DECIMALS, 0),
+    "relative_copy_number": within(TWO_DECIMALS, 0, pattern=r"\d\.\d\d"),
     "copy_words": shown(_copy_words, "phrase"),
     "sensitive": one_of({True: "sensitive", False: "not sensitive"}),
-    "auc": within(GENERAL, 0),
+    "auc": within(GENERAL, 0, pattern=r"0\.\d{1,4}"),
 }
 
 

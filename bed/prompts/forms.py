@@ -26,6 +26,8 @@ __all__ = [
     "INTEGER",
     "LIST",
     "PERCENT",
+    "PROBABILITY",
+    "P_GENERAL",
     "P_VALUE",
     "REMARK",
     "SIGNED",
@@ -60,12 +62,15 @@ class Form:
         read: that text -> value; ValueError where it cannot be read. None for what is only shown.
         placeholder: stands for the value where a model is told how to write it.
         agrees: of what is only shown: whether a value can stand beside a text that a model wrote.
+        pattern: what a model's output is held to where a server can do that; a plain regular
+            expression without looking ahead.
     """
 
     write: Callable[[Any, Separators], str]
     read: Callable[[str], Any] | None
     placeholder: str
     agrees: Callable[[Any, str], bool] = lambda value, text: True
+    pattern: str = r"[^\n]{1,80}"
 
 
 def real(value: object) -> float:
@@ -102,13 +107,16 @@ def shown(
     return Form(write, None, placeholder, agrees)
 
 
-def within(form: Form, low: float = -math.inf, high: float = math.inf) -> Form:
+def within(
+    form: Form, low: float = -math.inf, high: float = math.inf, pattern: str | None = None
+) -> Form:
     """Return a form whose numbers must lie in [low, high], written as well as read.
 
     Args:
         form: of a number, or of the text of one.
         low: the least.
         high: the most.
+        pattern: of such numbers; the form's own by default.
     """
 
     def checked(value: Any) -> Any:
@@ -123,7 +131,12 @@ def within(form: Form, low: float = -math.inf, high: float = math.inf) -> Form:
         return text
 
     read = form.read
-    return replace(form, write=write, read=None if read is None else lambda t: checked(read(t)))
+    return replace(
+        form,
+        write=write,
+        read=None if read is None else lambda text: checked(read(text)),
+        pattern=pattern or form.pattern,
+    )
 
 
 def at_most(*steps: tuple[float, str], above: str) -> Callable[[Any], str]:
@@ -175,7 +188,8 @@ def one_of(words: Mapping[Any, str]) -> Form:
             raise ValueError(f"not one of {sorted(values)}")
         return values[found]
 
-    return Form(write, read, "|".join(words.values()))
+    either = "|".join(words.values())
+    return Form(write, read, either, pattern=f"({either})")
 
 
 def _number(text: str) -> float:
@@ -186,8 +200,8 @@ def _number(text: str) -> float:
     return float(plain)
 
 
-def _formatted(spec: str, placeholder: str) -> Form:
-    return Form(lambda value, _: format(real(value), spec), _number, placeholder)
+def _formatted(spec: str, placeholder: str, pattern: str) -> Form:
+    return Form(lambda value, _: format(real(value), spec), _number, placeholder, pattern=pattern)
 
 
 def _general(value: object, _: Separators) -> str:
@@ -321,12 +335,16 @@ TEXT = Form(_text, _read_text, "...")
 LIST = Form(_list, _read_list, "..., ...")
 GTEX = Form(_gtex, _read_gtex, "... X.X TPM")
 YES_NO = one_of({True: "yes", False: "no"})
-INTEGER = Form(lambda value, _: str(_whole(value)), _read_whole, "N")
-COUNT = within(Form(lambda value, _: f"{_whole(value):,}", _read_whole, "N"), 0)
-GENERAL = Form(_general, _number, "X.XXX")
-SIGNED = _formatted("+.3f", "+X.XXX")
-THREE_DECIMALS = _formatted(".3f", "X.XXX")
-TWO_DECIMALS = _formatted("z.2f", "X.XX")
+INTEGER = Form(lambda value, _: str(_whole(value)), _read_whole, "N", pattern=r"\d{1,9}")
+COUNT = within(
+    Form(lambda value, _: f"{_whole(value):,}", _read_whole, "N"),
+    0,
+    pattern=r"\d{1,3}(,\d{3}){0,2}",
+)
+GENERAL = Form(_general, _number, "X.XXX", pattern=r"-?\d{1,4}(\.\d{1,4})?")
+SIGNED = _formatted("+.3f", "+X.XXX", r"[+\-]\d\.\d{3}")
+THREE_DECIMALS = _formatted(".3f", "X.XXX", r"-?\d\.\d{3}")
+TWO_DECIMALS = _formatted("z.2f", "X.XX", r"-?\d{1,2}\.\d\d")
 PERCENT = within(
     Form(
         lambda value, _: _general(100 * real(value), ()) + "%",
@@ -335,9 +353,12 @@ PERCENT = within(
     ),
     0,
     1,
+    r"\d{1,2}(\.\d{1,2})?%",
 )
-P_VALUE = within(Form(_p_value, _read_p_value, "X.Xe-XX"), 0, 1)
+PROBABILITY = within(TWO_DECIMALS, 0, 1, r"0\.\d\d")
+P_GENERAL = within(GENERAL, 0, 1, r"(0\.\d{1,4}|[1-9]\.\d{1,2}e-(0[1-9]|[1-9]\d))")
+P_VALUE = within(Form(_p_value, _read_p_value, "X.Xe-XX"), 0, 1, r"[1-9]\.\de-(0[1-9]|[1-9]\d)")
 ANY = Form(_any, _read_any, "...")
-FREQUENCY = Form(_text, _read_quantity(1), "0.XX")
-SIZE = Form(_text, _read_quantity(math.inf), "X.XX")
+FREQUENCY = Form(_text, _read_quantity(1), "0.XX", pattern=r"0\.\d{1,3}")
+SIZE = Form(_text, _read_quantity(math.inf), "X.XX", pattern=r"\d{1,2}\.\d{1,3}")
 """Quantities kept as printed, from 0 on."""

@@ -5,6 +5,7 @@ belong to the result and are hidden with it; a target's allele is part of its cl
 Field names: `bed.domains.gwas`.
 """
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -18,6 +19,7 @@ from bed.prompts.forms import (
     P_VALUE,
     REMARK,
     SIZE,
+    TEXT,
     Form,
     one_of,
     shown,
@@ -29,6 +31,7 @@ from bed.prompts.wording import Claim, Wording
 __all__ = ["WORDING"]
 
 _SUGGESTIVE = Decimal("1e-5")
+_ALLELE = "[ACGT]"
 
 
 def _significance(value: Any) -> str:
@@ -61,6 +64,9 @@ _FORMS: dict[str, Form] = {
     "p_value": P_VALUE,
     "significance": shown(_significance, "in words", _agrees),
     "direction": one_of({"increases": "increases", "decreases": "decreases"}),
+    "risk_allele": replace(TEXT, pattern=_ALLELE),
+    "allele": replace(REMARK, pattern=_ALLELE),
+    "interval": replace(TEXT, pattern=r"\[\d\.\d\d-\d\.\d\d\]"),
     "shown": REMARK,
 }
 
@@ -94,7 +100,7 @@ _STUB = Layout(
         _line("Platform: {platform}"),
         _result("Result: p = {p_value}[ ({p_value:significance})][; OR/beta = {effect}]"),
         _result("95% CI: {interval}"),
-        _result("Direction: {risk_allele:shown} allele {direction} {trait:shown}", "direction"),
+        _result("Direction: {risk_allele:allele} allele {direction} {trait:shown}", "direction"),
     ),
     {"kind": KIND},
     ("snp", "trait"),

@@ -133,18 +133,34 @@ class Layout:
             values: fields of the experiment.
             told: fields of an outcome of the same kind, whose form is taken; may be empty.
         """
+        return _indented(
+            [(line.level, line.is_heading, line.blank(values)) for line in self._asked_for(told)]
+        )
+
+    def result_regex(self, values: Values, told: Values) -> str:
+        """Return a regular expression of the lines of the result, as `blank_result` asks for them.
+
+        Args:
+            values: fields of the experiment.
+            told: as in `blank_result`.
+        """
+        rows = [
+            (line.level, line.is_heading, line.pattern(values)) for line in self._asked_for(told)
+        ]
+        return r"\n".join(_indented(rows))
+
+    def _asked_for(self, told: Values) -> list[Line]:
+        """Return the lines of the result in the form that is in use."""
         form = next(
             (form for form in self.forms_of_result if not is_absent(told.get(form[0]))),
             self.forms_of_result[0] if self.forms_of_result else (),
         )
         others = {name for names in self.forms_of_result for name in names} - set(form)
-        return _indented(
-            [
-                (line.level, line.is_heading, line.blank(values))
-                for line in self.lines
-                if isinstance(line, Line) and line.is_outcome and line.needed not in others
-            ]
-        )
+        return [
+            line
+            for line in self.lines
+            if isinstance(line, Line) and line.is_outcome and line.needed not in others
+        ]
 
     def read(self, lines: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the fields of the experiment (or target) and of the outcome.

@@ -174,6 +174,26 @@ class Line:
             for node in self._paths[0]
         )
 
+    def pattern(self, known: Mapping[str, Any]) -> str:
+        """Return a regular expression of the line, without groups that only show.
+
+        Args:
+            known: as in `blank`.
+        """
+        return "".join(self._pattern(self._nodes, known))
+
+    def _pattern(self, nodes: Nodes, known: Mapping[str, Any]) -> Iterator[str]:
+        for node in nodes:
+            if isinstance(node, str):
+                yield _literal(node)
+            elif isinstance(node, list):
+                if any(slot.form.read is not None for slot in _slots(node)):
+                    yield from self._pattern(node, known)
+            elif node.form.read is None and node.name in known:
+                yield _literal(self._value(node, known[node.name]))
+            else:
+                yield node.form.pattern
+
     def read(self, text: str) -> dict[str, Any] | None:
         """Return the values that a line holds, or None where it is no line of this template.
 
@@ -232,6 +252,11 @@ class Line:
             if link.slot is None and text.endswith(link.literal, place):
                 return link, len(text) - len(link.literal), len(text)
         return None, place, place
+
+
+def _literal(text: str) -> str:
+    """Return text as a pattern; only what must be is escaped, as servers' grammars know little."""
+    return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
 
 
 def _read(slot: Slot, read: Any, raw: str, text: str) -> Any:

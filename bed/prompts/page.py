@@ -23,6 +23,7 @@ __all__ = [
     "parse_evidence",
     "read_outcome",
     "result_form",
+    "result_regex",
     "target_section",
     "wording",
 ]
@@ -158,8 +159,24 @@ def result_form(experiment: Experiment, evidence: Evidence) -> list[str]:
         evidence: a stub of the same kind shows which form of result is in use.
     """
     layout = _layout(experiment)
+    return layout.blank_result(experiment.fields, _told(layout, evidence))
+
+
+def result_regex(experiment: Experiment, evidence: Evidence) -> str:
+    """Return a regular expression that holds a model's output to the form of the result.
+
+    Args:
+        experiment: the one asked about.
+        evidence: as in `result_form`.
+    """
+    layout = _layout(experiment)
+    return layout.result_regex(experiment.fields, _told(layout, evidence))
+
+
+def _told(layout: Layout, evidence: Evidence) -> Mapping[str, Any]:
+    """Return the last outcome in the evidence of an experiment of the same kind."""
     alike = [stub.outcome.fields for stub in evidence if _layout(stub.experiment) is layout]
-    return layout.blank_result(experiment.fields, alike[-1] if alike else {})
+    return alike[-1] if alike else {}
 
 
 def read_outcome(experiment: Experiment, text: str) -> Outcome:

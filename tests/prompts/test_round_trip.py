@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from bed.errors import DataError
 from bed.evidence import Experiment, Fields, Hypothesis, Outcome, Stub
-from bed.prompts import belief_prompt, parse_evidence, read_outcome, simulation_prompt
+from bed.prompts import (
+    belief_prompt,
+    parse_evidence,
+    read_outcome,
+    result_regex,
+    simulation_prompt,
+)
 from bed.prompts.page import experiment_lines
 from tests.prompts.schemas import SCHEMAS, TEXT, Schema, stub_of, target_of
 
@@ -88,6 +94,25 @@ def test_a_written_result_is_read_back(schema: Schema, data: st.DataObject) -> N
     lines = [line for line in experiment_lines(experiment, outcome) if line not in hidden]
     answer = "<think>Result: none\n</think>\n```\n" + "\n".join(lines) + "\n```\n"
     assert_read(read_outcome(experiment, answer).fields, outcome.fields)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=str)
+@SETTINGS
+@given(data=st.data())
+def test_what_a_server_holds_to_the_pattern_can_be_read(
+    schema: Schema, data: st.DataObject
+) -> None:
+    fields = {**dict.fromkeys(schema.needed, "name"), **schema.settings}
+    outcome = data.draw(schema.outcomes())
+    stub = stub_of(target_of(schema, fields), schema, fields, outcome)
+    known = data.draw(st.sampled_from([(), (stub,)]))
+    pattern = result_regex(stub.experiment, known)
+    letters = st.characters(codec="latin-1", exclude_categories=("Cc", "Zs")) | st.just(" ")
+    text = data.draw(st.from_regex(pattern, fullmatch=True, alphabet=letters | st.just("\n")))
+    if "direction" in schema.outcome_optional:
+        # an expression cannot say that two alleles are the same
+        text = re.sub("Direction: . ", f"Direction: {text.removeprefix('Risk allele: ')[0]} ", text)
+    assert read_outcome(stub.experiment, text).fields
 
 
 KNOCKOUT = Experiment(
