@@ -239,6 +239,8 @@ class Choice:
         raw_coherence_gap: the same before branch weights were moved to base rates.
         failures: one reason for each candidate that was not scored.
         calls: what the choice cost.
+        fallback: why the policy could not choose in its own way and chose at random; None where it
+            could.
     """
 
     index: int | None
@@ -252,6 +254,7 @@ class Choice:
     raw_coherence_gap: NDArray[np.float64] | None = None
     failures: tuple[str, ...] = field(default=())
     calls: Calls = Calls()
+    fallback: str | None = None
 
 
 @runtime_checkable

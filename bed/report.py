@@ -243,12 +243,17 @@ def _policy_counts(run: xr.Dataset, p: int) -> dict[str, Any]:
     """Return counts over all episodes, those left out included: they were paid for."""
     calls = ("belief_calls", "simulator_calls", "belief_calls_sent", "simulator_calls_sent")
     unfinished = run["chosen"].values[p] < 0
-    doubts = [doubt for doubt in run["doubt"].values[p].ravel().tolist() if doubt]
+    doubts, fallbacks = (
+        [words for words in run[name].values[p].ravel().tolist() if words]
+        for name in ("doubt", "fallback")
+    )
     return {
         **{name: int(run[name].values[p].sum()) for name in calls},
         "failed": int(run["failed"].values[p].sum()),
         "doubted": len(doubts),
         "doubt": doubts[0] if doubts else None,
+        "fallbacks": len(fallbacks),
+        "fallback": fallbacks[0] if fallbacks else None,
         "not_told_apart": int((run["within_noise"].values[p] > 1).sum()),
         "choices": int((~unfinished).sum()),
         "steps_without_choice": int(unfinished.sum()),

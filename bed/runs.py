@@ -14,10 +14,11 @@ from bed.errors import DataError
 
 __all__ = ["SCHEMA", "load_run", "save_run"]
 
-SCHEMA = "bed-run/2"
+SCHEMA = "bed-run/3"
 _VARIABLES = {
     "belief",
     "doubt",
+    "fallback",
     "reason",
     "tier",
     "chosen",

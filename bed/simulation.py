@@ -44,6 +44,7 @@ _Arrays = dict[str, np.ndarray]
 _WORDS_PER_CHOICE = {
     "reason": "why a candidate or the choice failed",
     "doubt": "why the scores are not to be trusted",
+    "fallback": "why the choice was made at random instead",
 }
 
 _PER_CANDIDATE = {
@@ -337,6 +338,7 @@ def _record(
     arrays["num_tied"][at] = len(choice.tied)
     arrays["within_noise"][at] = len(choice.within_noise)
     arrays["doubt"][at] = "; ".join(choice.doubts)
+    arrays["fallback"][at] = choice.fallback or ""
     arrays["failed"][at] = len(choice.failures)
     if choice.failures or choice.index is None:
         arrays["reason"][at] = choice.failures[0] if choice.failures else choice.reason

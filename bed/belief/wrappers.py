@@ -1,4 +1,4 @@
-"""Wrappers that mend any belief model: Platt recalibration, averages over orders and repeats."""
+"""Wrappers of any belief model: Platt recalibration, averages over orders and repeats, noise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from bed.information import checked_probabilities, log_odds, probability
 from bed.protocols import BeliefModel, BeliefQuery, Beliefs
 from bed.seeds import derive_seed, generator
 
-__all__ = ["PermutationAveraged", "Recalibrated", "Repeated", "fit_platt"]
+__all__ = ["PermutationAveraged", "Recalibrated", "Repeated", "WithNoise", "fit_platt"]
 
 _CLIP = 1e-3
 _INVERSE_PENALTY = 1e6
@@ -138,6 +138,34 @@ class Repeated:
             for draw in range(self.num_draws)
         ]
         return _averaged(self.belief, asked, self.num_draws)
+
+
+@dataclass(frozen=True)
+class WithNoise:
+    """A belief whose answers are known to scatter, as those of a served model do.
+
+    Batching, concurrency and cached prefixes change a server's arithmetic. Estimators show gains
+    that differ by less than such noise as not told apart.
+
+    Attributes:
+        belief: the model.
+        noise: standard error of each answer's log odds (nats); where the model itself tells a
+            larger one, that stays.
+    """
+
+    belief: BeliefModel
+    noise: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.noise) and self.noise >= 0):
+            raise DataError(f"noise {self.noise!r} must be finite and 0 or more: nats of log odds")
+
+    def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
+        """Answer every query; failed ones stay failed."""
+        found = self.belief.probabilities(queries)
+        told = np.nan if found.noise is None else found.noise
+        noise = np.fmax(np.full(len(queries), self.noise), told)
+        return Beliefs(found.probabilities, found.reasons, noise)
 
 
 def _averaged(belief: BeliefModel, asked: Sequence[BeliefQuery], times: int) -> Beliefs:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 __all__ = ["print_report"]
@@ -51,6 +52,11 @@ def print_report(found: Mapping[str, Any]) -> None:
         if row["doubted"]:
             console.print(
                 f"[yellow]{name}: {row['doubted']:,} choices doubted; the first: {row['doubt']}"
+            )
+        if row["fallbacks"]:
+            console.print(
+                f"[yellow]{name}: {row['fallbacks']:,} of {row['choices']:,} choices made at "
+                f"random; the first: {escape(row['fallback'])}"
             )
     console.print(
         f"Brier score of the tracker before any experiment: {found['brier']['before']:.3f}"

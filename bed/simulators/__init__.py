@@ -3,6 +3,7 @@
 from bed.simulators.conditional import ConditionalSimulator, fit_conditional_simulator
 from bed.simulators.exact import ExactSimulator
 from bed.simulators.exemplar import ExemplarSimulator, fit_exemplar_simulator
+from bed.simulators.generative import GenerativeSimulator
 from bed.simulators.routed import DomainSimulator
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "DomainSimulator",
     "ExactSimulator",
     "ExemplarSimulator",
+    "GenerativeSimulator",
     "fit_conditional_simulator",
     "fit_exemplar_simulator",
 ]

@@ -1,0 +1,134 @@
+"""A language model with a scalar head in this process, for one machine or a notebook."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bed.belief.asking import Systems, asked
+from bed.errors import DataError
+from bed.information import probability
+from bed.prompts import Prompt
+from bed.protocols import BeliefQuery, Beliefs
+from bed.tokens import ChatTemplate
+
+__all__ = ["TransformersBelief"]
+
+_DTYPES = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class TransformersBelief:
+    """Runs a sequence classifier by transformers, with the prompts of `ClassifierBelief`.
+
+    Attributes:
+        model: name on the hub, or a folder.
+        template: makes the token ids.
+        device: such as "cuda" or "cpu"; a GPU where there is one by default.
+        batch_size: prompts of one pass.
+        dtype: "float32", "bfloat16" or "float16".
+        thinking: whether the prompts ask for reasoning first.
+        systems: domain -> system prompt instead of bed's own.
+    """
+
+    model: str
+    template: ChatTemplate
+    device: str | None = None
+    batch_size: int = 16
+    dtype: str = "float32"
+    thinking: bool = False
+    systems: Systems = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise DataError(f"batch_size is {self.batch_size}; it must be at least 1")
+        if self.dtype not in _DTYPES:
+            raise DataError(f"dtype is {self.dtype!r}; use one of {', '.join(_DTYPES)}")
+
+    def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
+        """Answer every query; one whose prompt cannot be made fails alone."""
+        found = asked(queries, self.systems, self.thinking)
+        values, reasons = np.full(len(queries), np.nan), list(found.reasons)
+        ids: list[list[int]] = []
+        places: list[int | str] = []
+        for prompt, _ in found.prompts:
+            try:
+                ids.append(self._fitting(prompt))
+                places.append(len(ids) - 1)
+            except DataError as error:
+                places.append(str(error))
+        answers = probability(self.logits(ids))
+        for i, row in enumerate(found.rows):
+            if row is None:
+                continue
+            place = places[row]
+            if isinstance(place, str):
+                reasons[i] = place
+            else:
+                values[i] = answers[place]
+        return Beliefs(values, tuple(reasons))
+
+    def logits(self, ids: Sequence[Sequence[int]]) -> np.ndarray:
+        """Return the logit of theta = 1 for every prompt, shape (num_prompts,).
+
+        Prompts of a like length run together, padded on the right and masked.
+
+        Args:
+            ids: token ids of each prompt.
+        """
+        if not ids:
+            return np.zeros(0)
+        import torch
+
+        found = np.zeros(len(ids))
+        order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+        model, device = self._loaded
+        for start in range(0, len(order), self.batch_size):
+            rows = order[start : start + self.batch_size]
+            longest = max(len(ids[i]) for i in rows)
+            # the pooled position is told by the padding token, which no prompt holds
+            padded = torch.full((len(rows), longest), model.config.pad_token_id, device=device)
+            mask = torch.zeros_like(padded)
+            for row, i in enumerate(rows):
+                padded[row, : len(ids[i])] = torch.tensor(ids[i], device=device)
+                mask[row, : len(ids[i])] = 1
+            with torch.inference_mode():
+                out = model(input_ids=padded, attention_mask=mask).logits.double().cpu().numpy()
+            found[rows] = out[:, -1] - out[:, 0] if out.shape[1] == 2 else out[:, 0]
+        return found
+
+    def _fitting(self, prompt: Prompt) -> list[int]:
+        ids = self.template.ids(prompt)
+        most = int(self._loaded[0].config.max_position_embeddings)
+        if len(ids) > most:
+            raise DataError(f"the prompt has {len(ids)} tokens; {self.model} takes {most}")
+        return ids
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, str]:
+        """The model, and the device that it is on."""
+        try:
+            import torch
+            from transformers import AutoModelForSequenceClassification
+        except ImportError as error:
+            raise DataError(
+                f"a model in process needs {error.name}: pip install 'bed-engine[transformers]'"
+            ) from error
+        device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            model = AutoModelForSequenceClassification.from_pretrained(
+                self.model,
+                revision=self.template.revision,
+                dtype=getattr(torch, self.dtype),
+            )
+        except (OSError, ValueError) as error:
+            raise DataError(f"no model at {self.model!r}: {error}") from error
+        if model.num_labels not in (1, 2):
+            raise DataError(
+                f"{self.model} has {model.num_labels} labels; a belief needs a head of one or two"
+            )
+        if model.config.pad_token_id is None:
+            raise DataError(f"{self.model} names no pad_token_id in its config.json; add it")
+        return model.eval().to(device), device

@@ -1,0 +1,163 @@
+"""The classifier over a double of vLLM's endpoint."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bed.belief import ClassifierBelief, ModelCheckError
+from bed.belief.asking import asked, shared_start
+from bed.belief.classifier import Golden, read_golden
+from bed.errors import DataError
+from bed.evidence import Fields, Hypothesis
+from bed.protocols import BeliefQuery
+from bed.transport import Call, Reply, ScriptedTransport
+from tests.doubles import LONGEST, classifier, template
+from tests.factories import TARGET, chronos, dependency, flag, knockout, plain
+
+EVIDENCE = tuple(chronos(knockout("G", f"N{i}"), -0.1 * i) for i in range(6))
+QUERIES = [
+    BeliefQuery(hypothesis, EVIDENCE[:k], seed)
+    for seed, hypothesis in enumerate((dependency("G", "HOME"), knockout("G", "N9").hypothesis))
+    for k in range(5)
+]
+
+
+def model(transport: ScriptedTransport | None = None, **settings: Any) -> ClassifierBelief:
+    return ClassifierBelief(transport or classifier(), template(), "belief", **settings)
+
+
+def test_the_sigmoid_is_taken_here() -> None:
+    belief = model(classifier(lambda ids: 1.5))
+    found = belief.probabilities(QUERIES).probabilities
+    assert found == pytest.approx([1 / (1 + math.exp(-1.5))] * len(QUERIES))
+
+
+def test_identical_prompts_travel_once_and_shared_beginnings_side_by_side() -> None:
+    transport = classifier()
+    again = [BeliefQuery(query.hypothesis, query.evidence, 99) for query in QUERIES]
+    model(transport, batch_size=3).probabilities([*QUERIES[::-1], *again])
+    sent = [ids for call in transport.calls for ids in call.body["input"]]
+    assert len(sent) == len(QUERIES)
+    texts = [prompt.user for prompt, _ in asked(QUERIES[::-1], {}).prompts]
+    assert texts == sorted(texts)
+    assert all(call.num_items == len(call.body["input"]) <= 3 for call in transport.calls)
+
+
+def test_a_growing_history_keeps_its_key() -> None:
+    target = dependency("G", "HOME")
+    keys = [
+        shared_start(asked([BeliefQuery(target, EVIDENCE[:k])], {}).prompts[0][0]) for k in range(5)
+    ]
+    assert len(set(keys[1:])) == 1
+    other = asked([BeliefQuery(target, EVIDENCE[1:3])], {}).prompts[0][0]
+    assert shared_start(other) != keys[1]
+
+
+def test_a_prompt_too_long_fails_alone() -> None:
+    long = plain(0, description="word " * LONGEST)
+    queries = [*QUERIES, BeliefQuery(TARGET, (flag(long, True),)), *QUERIES]
+    found = model().probabilities(queries)
+    failed = [i for i, reason in enumerate(found.reasons) if reason]
+    assert failed == [len(QUERIES)]
+    assert found.reasons[failed[0]] == "maximum context length is 20000 tokens"
+    assert np.isfinite(np.delete(found.probabilities, failed)).all()
+
+
+def test_a_prompt_that_cannot_be_made_fails_alone() -> None:
+    found = model().probabilities([QUERIES[0], BeliefQuery(Hypothesis("h", "depmap", Fields()))])
+    assert found.reasons[0] is None
+    assert "'gene' is missing" in str(found.reasons[1])
+
+
+def test_two_labels_give_the_difference_of_their_logits() -> None:
+    def answer(call: Call) -> Any:
+        return {"data": [{"index": 0, "probs": [0.5, 2.0]}]}
+
+    found = model(ScriptedTransport(answer)).probabilities(QUERIES[:1]).probabilities
+    assert found == pytest.approx(1 / (1 + math.exp(-1.5)))
+
+
+@pytest.mark.parametrize("probs", [[], [1, 2, 3], ["x"], [math.nan], None], ids=str)
+def test_a_head_of_another_shape_is_a_reason(probs: Any) -> None:
+    transport = ScriptedTransport(lambda call: {"data": [{"index": 0, "probs": probs}]})
+    (reason,) = model(transport).probabilities(QUERIES[:1]).reasons
+    assert "cannot be read" in str(reason)
+
+
+def test_a_system_prompt_is_taken_to_the_letter() -> None:
+    lengths = [
+        len(call.body["input"][0])
+        for systems in ({}, {"depmap": "Judge."})
+        for transport in [classifier()]
+        for _ in [model(transport, systems=systems).probabilities(QUERIES[:1])]
+        for call in transport.calls
+    ]
+    assert lengths[1] < lengths[0]
+
+
+def test_a_sound_server_passes_its_check() -> None:
+    golden = [Golden((5, 6, 7), 4.0 * 0.25 - 2.0)]
+    assert len(model().check()) == 3
+    with pytest.raises(ModelCheckError, match="golden prompt 0 gets the logit"):
+        model().check(golden)
+    transport = classifier()
+    right = model(transport)._asked([((5, 6, 7), "")])[0]
+    assert isinstance(right, float)
+    model().check([Golden((5, 6, 7), right + 0.01)], tolerance=0.02)
+
+
+@pytest.mark.parametrize(
+    ("logit", "activate", "message"),
+    [
+        (lambda ids: 0.3, None, "unlike texts all get the logit 0.3"),
+        (lambda ids: 31.0 + len(ids), None, "score.weight"),
+        (None, lambda value: 1.0, "neither the sigmoid"),
+    ],
+    ids=["constant", "saturated", "unloaded"],
+)
+def test_a_head_that_was_not_loaded_is_found(
+    logit: Callable[[list[int]], float] | None,
+    activate: Callable[[float], float] | None,
+    message: str,
+) -> None:
+    with pytest.raises(ModelCheckError, match=message):
+        model(classifier(logit, activate)).check()
+
+
+def test_a_regression_head_that_answers_raw_passes() -> None:
+    model(classifier(activate=lambda value: value)).check()
+
+
+def test_a_silent_server_is_no_fault_of_the_model() -> None:
+    transport = ScriptedTransport(lambda call: Reply(reason="cannot connect"))
+    with pytest.raises(DataError, match="gives no answer: cannot connect"):
+        model(transport).check()
+
+
+def test_golden_prompts_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "golden.jsonl"
+    path.write_text(json.dumps({"ids": [1, 2], "logit": -0.5}) + "\n\n")
+    assert read_golden(path) == [Golden((1, 2), -0.5)]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 1"),
+        ('{"ids": [1]}', "'logit'"),
+        ('{"ids": [], "logit": 1}', "ids must be whole numbers"),
+        ('{"ids": [-1], "logit": 1}', "ids must be whole numbers"),
+        ('{"ids": [1], "logit": NaN}', "must be finite"),
+        ("[]", "line 1"),
+    ],
+)
+def test_a_bad_golden_line_is_named(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "golden.jsonl"
+    path.write_text(line)
+    with pytest.raises(DataError, match=message):
+        read_golden(path)
