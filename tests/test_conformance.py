@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from bed.belief import (
+    ClassifierBelief,
     DomainBelief,
     ExactBelief,
     PermutationAveraged,
     Recalibrated,
     Repeated,
+    VerbalBelief,
 )
 from bed.domains import reading
 from bed.errors import DataError
@@ -38,9 +40,15 @@ from bed.protocols import (
     Policy,
     ranks_outcomes,
 )
-from bed.seeds import uniform
-from bed.simulators import DomainSimulator, ExactSimulator, fit_exemplar_simulator
+from bed.seeds import derive_seed, uniform
+from bed.simulators import (
+    DomainSimulator,
+    ExactSimulator,
+    GenerativeSimulator,
+    fit_exemplar_simulator,
+)
 from bed.worlds import World
+from tests.doubles import chat, classifier, template, user
 from tests.factories import (
     TARGET,
     ScriptedSimulator,
@@ -146,6 +154,9 @@ def belief_cases() -> dict[str, Case]:
         "additive": (made_belief, *additive),
         "additive, recalibrated": (lambda: Recalibrated(made_belief(), 0.7), *additive),
         "additive, permuted": (lambda: PermutationAveraged(made_belief()), *additive),
+        "classifier": (lambda: ClassifierBelief(classifier(), template(), "m"), *additive),
+        "verbal": (lambda: VerbalBelief(chat(_stated)), *additive),
+        "verbal, several draws": (lambda: VerbalBelief(chat(_stated), draws=3), *additive),
         "by domain": (
             lambda: DomainBelief({"depmap": made_belief(), "world": ExactBelief(WORLDS)}),
             WORLD_QUERIES + DEPMAP_QUERIES,
@@ -153,6 +164,15 @@ def belief_cases() -> dict[str, Case]:
         ),
     }
     return _each_bad(builds, lambda made: BeliefQuery(*made))
+
+
+def _stated(body: dict[str, Any]) -> str:
+    p = uniform(derive_seed(body["seed"], user(body)))
+    return f"<probability>{p:.4f}</probability>"
+
+
+def _simulated(body: dict[str, Any]) -> str:
+    return f"Chronos gene-effect {uniform(derive_seed(body['seed'], user(body))) - 1:.4f}"
 
 
 def simulator_cases() -> dict[str, Case]:
@@ -199,6 +219,11 @@ def simulator_cases() -> dict[str, Case]:
             bad_depmap,
         ),
         "conditional": (conditional_simulator, DEPMAP_REQUESTS, bad_depmap | bad_reading),
+        "generative": (
+            lambda: GenerativeSimulator(chat(_simulated)),
+            DEPMAP_REQUESTS,
+            {name: bad for name, bad in bad_depmap.items() if name != "kind never seen"},
+        ),
         "by domain": (
             lambda: DomainSimulator(
                 {"depmap": conditional_simulator(), "world": ExactSimulator(WORLDS)}
@@ -228,6 +253,7 @@ def sound(cases: dict[str, Case]) -> dict[str, Case]:
 BELIEFS, SIMULATORS = belief_cases(), simulator_cases()
 each_belief = pytest.mark.parametrize("case", sound(BELIEFS).values(), ids=sound(BELIEFS))
 each_simulator = pytest.mark.parametrize("case", sound(SIMULATORS).values(), ids=sound(SIMULATORS))
+RANKING = {name: case for name, case in sound(SIMULATORS).items() if name != "generative"}
 
 
 class TestBeliefModels:
@@ -308,7 +334,7 @@ class TestSimulators:
         of_one = {request.experiment.id for request in case.good}
         assert len(set(simulator.sample(other).values)) > len(of_one)
 
-    @each_simulator
+    @pytest.mark.parametrize("case", RANKING.values(), ids=RANKING)
     def test_levels_rank_the_outcomes(self, case: Case) -> None:
         simulator = case.build()
         assert ranks_outcomes(simulator)
