@@ -5,6 +5,7 @@ to decide: which template, with or without the opening of an answer, thinking or
 token inside a prompt's text is refused: it would end the message that it stands in.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -42,17 +43,30 @@ class ChatTemplate:
             DataError: for a control token in the text, a tokenizer that cannot be loaded, or one
                 without a chat template.
         """
-        for text in (prompt.system, prompt.user):
-            self._refuse_control(text)
+        return self._encoded([self.text(prompt)])[0]
+
+    def many(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+        """Return the token ids of every prompt; see `ids`.
+
+        Args:
+            prompts: encoded together, on several cores.
+        """
+        return self._encoded([self.text(prompt) for prompt in prompts])
+
+    def text(self, prompt: Prompt) -> str:
+        """Return a conversation's opening as the template lays it out; see `ids`."""
+        for part in (prompt.system, prompt.user):
+            self._refuse_control(part)
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
         messages.append({"role": "user", "content": prompt.user})
-        text = self._model.apply_chat_template(
-            messages,
-            tokenize=False,
-            add_generation_prompt=self.generation_prompt,
-            enable_thinking=self.thinking,
+        return str(
+            self._model.apply_chat_template(
+                messages,
+                tokenize=False,
+                add_generation_prompt=self.generation_prompt,
+                enable_thinking=self.thinking,
+            )
         )
-        return self._encoded(text)
 
     def continuation(self, text: str) -> list[int]:
         """Return the token ids of text that follows a prompt.
@@ -61,10 +75,13 @@ class ChatTemplate:
             text: without control tokens.
         """
         self._refuse_control(text)
-        return self._encoded(text)
+        return self._encoded([text])[0]
 
-    def _encoded(self, text: str) -> list[int]:
-        return [int(i) for i in self._model(text, add_special_tokens=False)["input_ids"]]
+    def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        found: list[list[int]] = self._model(list(texts), add_special_tokens=False)["input_ids"]
+        return found
 
     def _refuse_control(self, text: str) -> None:
         for token in self._control:

@@ -9,12 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+import numpy as np
+
 from bed.domains import canonical
 from bed.errors import DataError
 from bed.prompts import Prompt, belief_prompt
-from bed.protocols import BeliefQuery
+from bed.protocols import BeliefQuery, Beliefs
+from bed.tokens import ChatTemplate
+from bed.transport import Failure
 
-__all__ = ["Asked", "Systems", "asked", "shared_start"]
+__all__ = ["Asked", "Systems", "asked", "encoded_each", "shared_start"]
 
 Systems = Mapping[str, str]
 """Domain -> a system prompt, taken to the letter instead of bed's own."""
@@ -35,6 +39,21 @@ class Asked:
     prompts: tuple[tuple[Prompt, int], ...]
     rows: tuple[int | None, ...]
     reasons: tuple[str | None, ...]
+
+    def beliefs(self, answers: Sequence[float | Failure]) -> Beliefs:
+        """Return the answer to every query.
+
+        Args:
+            answers: p(theta = 1) for each prompt, or why there is none.
+        """
+        values, reasons = np.full(len(self.rows), np.nan), list(self.reasons)
+        for i, row in enumerate(self.rows):
+            answer = Failure("") if row is None else answers[row]
+            if not isinstance(answer, Failure):
+                values[i] = answer
+            elif row is not None:
+                reasons[i] = answer.reason
+        return Beliefs(values, tuple(reasons))
 
 
 def asked(
@@ -87,3 +106,23 @@ def shared_start(prompt: Prompt) -> str:
     second = _SECOND_ITEM.search(prompt.user)
     start = prompt.user[: second.start() if second else None]
     return blake2b(f"{prompt.system}\0{start}".encode(), digest_size=8).hexdigest()
+
+
+def encoded_each(template: ChatTemplate, prompts: Sequence[Prompt]) -> list[list[int] | Failure]:
+    """Return the token ids of every prompt; one that cannot be encoded fails alone.
+
+    Args:
+        template: of the model.
+        prompts: encoded together where nothing is wrong with any of them.
+    """
+    try:
+        return list(template.many(prompts))
+    except DataError:
+        return [_encoded(template, prompt) for prompt in prompts]
+
+
+def _encoded(template: ChatTemplate, prompt: Prompt) -> list[int] | Failure:
+    try:
+        return template.ids(prompt)
+    except DataError as error:
+        return Failure(str(error))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bed.belief.asking import Systems, asked, shared_start
+from bed.belief.asking import Systems, asked, encoded_each, shared_start
 from bed.errors import BedError, DataError
 from bed.information import probability
 from bed.prompts import Prompt
@@ -79,17 +79,9 @@ class ClassifierBelief:
         """Answer every query; one that the server refuses fails alone."""
         found = asked(queries, self.systems, self.thinking)
         logits = self.logits([prompt for prompt, _ in found.prompts])
-        values = np.full(len(queries), np.nan)
-        reasons = list(found.reasons)
-        for i, row in enumerate(found.rows):
-            if row is None:
-                continue
-            logit = logits[row]
-            if isinstance(logit, Failure):
-                reasons[i] = logit.reason
-            else:
-                values[i] = float(probability(logit))
-        return Beliefs(values, tuple(reasons))
+        return found.beliefs(
+            [of if isinstance(of, Failure) else float(probability(of)) for of in logits]
+        )
 
     def logits(self, prompts: Sequence[Prompt]) -> list[float | Failure]:
         """Return the raw logit of theta = 1 for every prompt, or why there is none.
@@ -97,16 +89,14 @@ class ClassifierBelief:
         Args:
             prompts: those that share a beginning side by side.
         """
-        rendered = [(self._ids(prompt), shared_start(prompt)) for prompt in prompts]
-        good = [(ids, start) for ids, start in rendered if not isinstance(ids, Failure)]
+        encoded = encoded_each(self.template, prompts)
+        good = [
+            (ids, shared_start(prompt))
+            for ids, prompt in zip(encoded, prompts, strict=True)
+            if not isinstance(ids, Failure)
+        ]
         answers = iter(self._asked(good))
-        return [ids if isinstance(ids, Failure) else next(answers) for ids, _ in rendered]
-
-    def _ids(self, prompt: Prompt) -> list[int] | Failure:
-        try:
-            return self.template.ids(prompt)
-        except DataError as error:
-            return Failure(str(error))
+        return [ids if isinstance(ids, Failure) else next(answers) for ids in encoded]
 
     def _asked(self, items: Sequence[tuple[Sequence[int], str]]) -> list[float | Failure]:
         def call(part: Sequence[tuple[Sequence[int], str]]) -> Call:

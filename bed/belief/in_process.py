@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from bed.belief.asking import Systems, asked
+from bed.belief.asking import Systems, asked, encoded_each
 from bed.errors import DataError
 from bed.information import probability
-from bed.prompts import Prompt
 from bed.protocols import BeliefQuery, Beliefs
 from bed.tokens import ChatTemplate
+from bed.transport import Failure
 
 __all__ = ["TransformersBelief"]
 
@@ -50,25 +50,10 @@ class TransformersBelief:
     def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
         """Answer every query; one whose prompt cannot be made fails alone."""
         found = asked(queries, self.systems, self.thinking)
-        values, reasons = np.full(len(queries), np.nan), list(found.reasons)
-        ids: list[list[int]] = []
-        places: list[int | str] = []
-        for prompt, _ in found.prompts:
-            try:
-                ids.append(self._fitting(prompt))
-                places.append(len(ids) - 1)
-            except DataError as error:
-                places.append(str(error))
-        answers = probability(self.logits(ids))
-        for i, row in enumerate(found.rows):
-            if row is None:
-                continue
-            place = places[row]
-            if isinstance(place, str):
-                reasons[i] = place
-            else:
-                values[i] = answers[place]
-        return Beliefs(values, tuple(reasons))
+        encoded = encoded_each(self.template, [prompt for prompt, _ in found.prompts])
+        fitting = [ids if isinstance(ids, Failure) else self._fitting(ids) for ids in encoded]
+        answers = iter(probability(self.logits([i for i in fitting if not isinstance(i, Failure)])))
+        return found.beliefs([i if isinstance(i, Failure) else next(answers) for i in fitting])
 
     def logits(self, ids: Sequence[Sequence[int]]) -> np.ndarray:
         """Return the logit of theta = 1 for every prompt, shape (num_prompts,).
@@ -99,11 +84,10 @@ class TransformersBelief:
             found[rows] = out[:, -1] - out[:, 0] if out.shape[1] == 2 else out[:, 0]
         return found
 
-    def _fitting(self, prompt: Prompt) -> list[int]:
-        ids = self.template.ids(prompt)
+    def _fitting(self, ids: list[int]) -> list[int] | Failure:
         most = int(self._loaded[0].config.max_position_embeddings)
         if len(ids) > most:
-            raise DataError(f"the prompt has {len(ids)} tokens; {self.model} takes {most}")
+            return Failure(f"the prompt has {len(ids)} tokens; {self.model} takes {most}")
         return ids
 
     @cached_property

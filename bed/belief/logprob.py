@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bed.belief.asking import Systems, asked, shared_start
+from bed.belief.asking import Systems, asked, encoded_each, shared_start
 from bed.errors import DataError
 from bed.prompts import Prompt
 from bed.protocols import BeliefQuery, Beliefs
@@ -73,24 +73,10 @@ class LogprobBelief:
         systems = {**dict.fromkeys(domains, _SYSTEM), **self.systems}
         found = asked(queries, systems)
         answers = self._answers([_with_question(prompt) for prompt, _ in found.prompts])
-        values, reasons = np.full(len(queries), np.nan), list(found.reasons)
-        for i, row in enumerate(found.rows):
-            if row is None:
-                continue
-            answer = answers[row]
-            if isinstance(answer, Failure):
-                reasons[i] = answer.reason
-            else:
-                values[i] = answer
-        return Beliefs(values, tuple(reasons))
+        return found.beliefs(answers)
 
     def _answers(self, prompts: Sequence[Prompt]) -> list[float | Failure]:
-        ids: list[list[int] | Failure] = []
-        for prompt in prompts:
-            try:
-                ids.append(self.template.ids(prompt))
-            except DataError as error:
-                ids.append(Failure(str(error)))
+        ids = encoded_each(self.template, prompts)
         starts = [shared_start(prompt) for prompt in prompts]
         good = [i for i, of in enumerate(ids) if not isinstance(of, Failure)]
         first = self._likeliest([(ids[i], starts[i]) for i in good])
