@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from bed.domains import canonical, relation
@@ -33,6 +34,7 @@ _NO_EVIDENCE = "(none)"
 _END = re.compile(r"Respond using the format|CANDIDATE NEXT EXPERIMENTS|EXPERIMENT TO SIMULATE")
 _NUMBERED = re.compile(r"\[[0-9]+\]\s++(.*)", re.DOTALL)
 _FENCE = "```"
+_REMEMBERED = 1 << 16
 
 _WORDINGS: Mapping[str, Wording] = {
     "depmap": depmap.WORDING,
@@ -133,8 +135,12 @@ def candidates_section(hypothesis: Hypothesis, candidates: Sequence[Experiment])
     return [*lines, ""]
 
 
-def experiment_lines(experiment: Experiment, outcome: Outcome | None) -> list[str]:
+@lru_cache(_REMEMBERED)
+def experiment_lines(experiment: Experiment, outcome: Outcome | None) -> tuple[str, ...]:
     """Return the lines of an experiment, with those of its result unless `outcome` is None.
+
+    They are the same in every prompt that shows it, and a round of scoring shows each of the known
+    ones many times.
 
     Args:
         experiment: of any domain with prompts.
@@ -146,7 +152,7 @@ def experiment_lines(experiment: Experiment, outcome: Outcome | None) -> list[st
     values = _values(experiment)
     try:
         layout = _fitting(wording(experiment.hypothesis.domain).stubs, values)
-        return layout.written(values, None if outcome is None else outcome.fields)
+        return tuple(layout.written(values, None if outcome is None else outcome.fields))
     except DataError as error:
         raise DataError(f"experiment {experiment.id!r}: {error}") from error
 
