@@ -199,7 +199,7 @@ Tamper = Callable[[EpisodeFile], EpisodeFile]
         (gene_in_another_split, "genes outside the split of their hash"),
         (wrong_tier, "stored tiers or tags that differ from the computed"),
         (contradicting_outcome, "experiments with two outcomes"),
-        (unreadable_outcome, "outcomes that cannot be read"),
+        (unreadable_outcome, "outcomes that neither bed nor a prompt can read"),
         (result_in_the_experiment, "experiments with fields beyond their design"),
         (same_pair_twice, "a gene disturbed twice in one line of a pool"),
         (fifteen_stubs, "pools of another size than 16"),
@@ -250,8 +250,13 @@ def test_a_file_without_a_seed(small_file: EpisodeFile) -> None:
 
 def test_a_file_of_one_split(small_file: EpisodeFile) -> None:
     kept = [i for i, episode in enumerate(small_file.episodes) if episode.split == "test"]
-    file = EpisodeFile(tuple(small_file.episodes[i] for i in kept), small_file.info)
-    assert by_name(audit(file)["depmap"])["label from names alone"].state == "off"
+    for info in (small_file.info, {}):
+        file = EpisodeFile(tuple(small_file.episodes[i] for i in kept), info)
+        found = audit(file)["depmap"]
+        assert violated(found) == {}
+        for name in ("label from names alone", "held-out genes seen in another gene's episode"):
+            assert by_name(found)[name].state == "info"
+            assert "only the split test is present" in by_name(found)[name].found
 
 
 def test_no_episodes() -> None:
@@ -261,6 +266,6 @@ def test_no_episodes() -> None:
 
 def test_other_domains(small_file: EpisodeFile) -> None:
     first = small_file.episodes[0]
-    free = replace(first, target=Hypothesis("The sky is blue."))
-    with pytest.raises(DataError, match=r"no audit for the domain \['generic'\]"):
-        audit(EpisodeFile((free,)))
+    exact = replace(first, target=Hypothesis("theta", "world"))
+    with pytest.raises(DataError, match=r"no audit for the domain \['world'\]"):
+        audit(EpisodeFile((exact,)))

@@ -208,7 +208,7 @@ def test_results_in_words_are_shown(tmp_path: Path) -> None:
     }
     (tmp_path / "own.jsonl").write_text(json.dumps(line))
     told = run("import", "own", tmp_path / "own.jsonl", "--out", tmp_path / "own.parquet")
-    assert "episodes check" not in told
+    assert "bed episodes check" in told
     assert "not known" in run("show", tmp_path / "own.parquet")
 
 

@@ -332,7 +332,7 @@ def test_too_few_episodes_asked_for(tables: Tables, num: int) -> None:
 
 def test_tables_without_any_episode(tmp_path: Path, frames: Frames, write_tables: Write) -> None:
     few = replace(frames, effect=frames.effect.iloc[:, 40:46])
-    with pytest.raises(DataError, match=r"no episodes: .* give a table with more genes"):
+    with pytest.raises(DataError, match=r"no episodes: .* give a larger table"):
         build_depmap(write_tables(tmp_path, few), seed=3)
 
 

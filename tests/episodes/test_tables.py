@@ -15,7 +15,7 @@ from bed.episodes.depmap.lines import Lines, read_lines
 from bed.episodes.depmap.mutations import read_mutations
 from bed.episodes.depmap.screen import _round, load
 from bed.episodes.depmap.tables import Matrix, gene_symbol, read_matrix
-from bed.episodes.frames import read_frame
+from bed.episodes.frames import read_frame, shown
 from bed.errors import DataError
 
 SQUARE = ",A (1),B (2)\nACH-000001,0.5,-1\nACH-000002,,0.25\n"
@@ -88,8 +88,8 @@ def test_same_table_in_other_file_types(tmp_path: Path, csv: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "cannot be read"),
-        (",A (1)\n", "cannot be read|no rows"),
+        ("", "is empty; give the whole table"),
+        (",A (1)\n", r"no rows of data below the header \['', 'A \(1\)'\]"),
         (",A (1),B (2)\nACH-000001,0.5\n", "its last row has 2 of 3 cells; is it the whole file"),
         (",A (1)\nACH-000001,1,2,3\n", "2 column names but 4 columns"),
         (
@@ -304,8 +304,87 @@ def test_rounding_never_crosses_a_threshold(value: float, threshold: float) -> N
 def test_a_stray_quote_in_a_tsv_swallows_no_rows(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
     path.write_text('a\t"b"\n"x\t1\n"whole"\t2\ny\t3\n"z\t4\n')
-    frame = read_frame(path)
+    frame = read_frame(path, text=())
     assert list(frame.columns) == ["a", "b"]
     assert frame["a"].tolist() == ['"x', "whole", "y", '"z']
     assert frame["b"].tolist() == [1, 2, 3, 4]
-    assert read_frame(path, as_text=True)["b"].tolist() == ["1", "2", "3", "4"]
+    assert read_frame(path)["b"].tolist() == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", b"gene,x\n", r"no rows of data below the header \['gene', 'x'\]"),
+        ("t.csv", b"gene;x\nA;1\n", "separated by semicolons, not by commas; save it with commas"),
+        ("t.csv", b"gene\tx\nA\t1\n", "separated by tabs, not by commas"),
+        ("t.tsv", b"gene,x\nA,1\n", "separated by commas, not by tabs"),
+        ("t.csv", "gene,x\nBé,1\n".encode("latin-1"), "is not UTF-8 .*save it as UTF-8"),
+        ("t.csv", "gène,x\nB,1\n".encode("latin-1"), "is not UTF-8 .*save it as UTF-8"),
+        ("t.csv", "gene,x\nB,1\n".encode("utf-16"), "is not UTF-8"),
+        ("t.csv", b"gene,gene\nA,B\n", "column 'gene' stands twice; keep one of them"),
+    ],
+    ids=[
+        "header-only",
+        "semicolons",
+        "tabs-in-csv",
+        "commas-in-tsv",
+        "latin-1",
+        "latin-1-header",
+        "utf-16",
+        "column-twice",
+    ],
+)
+def test_files_of_another_form(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=rf"^{name}: .*{message}"):
+        read_frame(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ([["A"], ["B"]], "column 'x' holds list<.*>, not single values"),
+        ([{"a": 1}, {"a": 2}], "column 'x' holds struct<.*>, not single values"),
+        ([b"\xff", b"\xfe"], "cannot be read"),
+    ],
+    ids=["lists", "structs", "bytes-that-are-no-text"],
+)
+def test_parquet_columns_of_other_kinds(tmp_path: Path, column: list[object], message: str) -> None:
+    pd.DataFrame({"x": column}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=message):
+        read_frame(tmp_path / "t.parquet")
+
+
+def test_parquet_of_bytes_categories_and_named_rows(tmp_path: Path) -> None:
+    table = pd.DataFrame({"gene": [b"A", b"B"], "kind": pd.Categorical(["u", "v"]), "x": [1, 2]})
+    table.index = pd.MultiIndex.from_tuples([("001", 7), ("002", 8)], names=["plate", None])
+    table.to_parquet(tmp_path / "t.parquet")
+    found = read_frame(tmp_path / "t.parquet")
+    assert list(found.columns) == ["plate", "", "gene", "kind", "x"]
+    assert found["gene"].tolist() == ["A", "B"]
+    assert found["kind"].tolist() == ["u", "v"]
+    assert found["plate"].tolist() == ["001", "002"]
+
+
+def test_ids_stay_as_they_are_printed(csv: Path) -> None:
+    csv.write_text("gene,plate,x\n001,007,1\n1E5,1.50,2\n")
+    found = read_frame(csv, text=["plate"])
+    assert found["gene"].tolist() == ["001", "1E5"]
+    assert found["plate"].tolist() == ["007", "1.50"]
+    assert found["x"].tolist() == [1, 2]
+    assert read_frame(csv)["x"].tolist() == ["1", "2"]
+    csv.write_text("gene,entrez_id,ACH-000001\n001,1,0.5\n1E5,2,-1\nA,3,0\n")
+    assert read_matrix(csv, Lines(), -30, 30, "a gene effect").genes == ("001", "1E5", "A")
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"), [(np.float64(0.5), "0.5"), (np.int64(3), "3"), ("a", "'a'"), (None, "None")]
+)
+def test_cells_are_shown_as_python_writes_them(cell: object, text: str) -> None:
+    assert shown(cell) == text
+
+
+def test_flags_are_no_bins(tmp_path: Path) -> None:
+    pd.DataFrame({"gene": ["A"], "ACH-000001": [True]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="row 'A', column 'ACH-000001' holds True, which is not"):
+        read_matrix(tmp_path / "t.parquet", Lines(), 0, 2, "bins")

@@ -27,7 +27,6 @@ class SplitBy(StrEnum):
     DATE = "date"
 
 
-_AUDITED = {"depmap", "expression", "gwas"}
 Out = Annotated[Path, typer.Option(help="Episode file to write.", dir_okay=False)]
 Seed = Annotated[int, typer.Option(help="Everything random hangs on it.")]
 Most = Annotated[int, typer.Option(help="At most so many, 60:10:30 train, validation and test.")]
@@ -220,5 +219,4 @@ def summarise(out: Path, file: "EpisodeFile") -> None:
             console.print(f"  {title}: {name}: {num}", soft_wrap=True, markup=False)
     for note in file.info.get("notes", ()):
         console.print(f"  note: {note}", soft_wrap=True, markup=False)
-    if set(file.by_domain()) <= _AUDITED:
-        console.print(f"Audit it with: bed episodes check {out}", soft_wrap=True, markup=False)
+    console.print(f"Audit it with: bed episodes check {out}", soft_wrap=True, markup=False)

@@ -10,9 +10,11 @@ from bed.domains import STATED_RELATION
 from bed.episodes.audit.checks import Check, State, View, none_of
 from bed.episodes.audit.rules import Rules
 from bed.episodes.split import split_of
-from bed.evidence import Fields
+from bed.errors import DataError
+from bed.evidence import Fields, Stub
+from bed.prompts import belief_prompt
 
-__all__ = ["held_out", "order", "pools", "splits"]
+__all__ = ["held_out", "order", "pools", "readable", "splits", "units_apart"]
 
 _OK_DEVIATIONS, _BROKEN_DEVIATIONS = 3.0, 5.0
 
@@ -35,16 +37,42 @@ def pools(seen: Sequence[View], rules: Rules) -> Iterator[Check]:
         if set(experiment.fields) - rules.experiment_fields - {STATED_RELATION}
     )
     yield none_of("P5", "experiments with fields beyond their design", telling, among)
-    unread = (
-        f"{view.episode.id}: {experiment.id}"
-        for view in seen
-        for experiment, said in zip(view.experiments(), view.readings, strict=True)
-        if said is None
-    )
-    yield none_of("P5", "outcomes that cannot be read", unread, among)
+    yield from readable(seen)
     stated = _outcomes(seen)
     contradicted = (name for name, found in stated.items() if len(set(found)) > 1)
     yield none_of("P5", "experiments with two outcomes", contradicted, among)
+
+
+def readable(seen: Sequence[View], *, is_text: bool = False) -> Iterator[Check]:
+    """Every outcome can be read, by bed or, where it is free text, by a language model.
+
+    Args:
+        seen: the episodes.
+        is_text: whether outcomes may be free text, which bed itself cannot read.
+    """
+    among = f"{sum(len(view.episode.pool) for view in seen)} stubs"
+    unread = [
+        (view, stub)
+        for view in seen
+        for stub, said in zip(view.episode.pool, view.readings, strict=True)
+        if said is None
+    ]
+    lost = [(view, stub) for view, stub in unread if not _can_be_shown(view, stub)]
+    num = len(unread) - len(lost)
+    told = f"{num} in {among}" + ("; bed's own beliefs need the flag 'supported'" if num else "")
+    name = "outcomes that only a language model can use, by a prompt"
+    if is_text or num:
+        yield Check("P5", name, "info" if is_text else "violated" if num else "ok", told)
+    faults = (f"{view.episode.id}: {stub.experiment.id}" for view, stub in lost)
+    yield none_of("P5", "outcomes that neither bed nor a prompt can read", faults, among)
+
+
+def _can_be_shown(view: View, stub: Stub) -> bool:
+    try:
+        belief_prompt(view.episode.target, (stub,))
+    except DataError:
+        return False
+    return True
 
 
 def _repeated(seen: Sequence[View], rules: Rules) -> Iterator[str]:
@@ -93,11 +121,8 @@ def held_out(
 def splits(seen: Sequence[View], info: Mapping[str, Any], rules: Rules) -> Iterator[Check]:
     """Held-out units are in no other pool; splits are those of the seed."""
     unit, plural = rules.unit, _plural(rules.unit)
-    of: dict[str, set[str]] = defaultdict(set)
-    for view in seen:
-        of[view.episode.unit].add(view.episode.split)
-    both = (name for name, found in sorted(of.items()) if len(found) > 1)
-    yield none_of("P5", f"{plural} in two splits", both, f"{len(of)} {plural}")
+    of = _splits_of(seen)
+    yield units_apart(seen, unit)
     odd = (
         view.episode.id for view in seen if view.episode.unit != rules.unit_of(view.episode.target)
     )
@@ -106,7 +131,7 @@ def splits(seen: Sequence[View], info: Mapping[str, Any], rules: Rules) -> Itera
     seed = info.get("seed")
     if not isinstance(seed, int):
         yield Check("P5", "split by the seed", "off", "the file states no seed")
-        training = {name for name, found in of.items() if found == {"train"}}
+        training = named - {name for name, found in of.items() if found != {"train"}}
     elif (how := info.get("split_by", unit)) != unit:
         yield Check("P5", "split by the seed", "info", f"split by {how} instead")
         training = named - {name for name, found in of.items() if found != {"train"}}
@@ -117,13 +142,37 @@ def splits(seen: Sequence[View], info: Mapping[str, Any], rules: Rules) -> Itera
         yield none_of(
             "P5", f"{plural} outside the split of their hash", moved, f"{len(of)} {plural}"
         )
+    name = f"held-out {plural} seen in another {unit}'s episode"
+    if len(present := {view.episode.split for view in seen}) == 1:
+        told = f"only the split {present.pop()} is present"
+        yield Check("P5", name, "info", told)
+        return
     foreign = (
         f"{view.episode.id}: {name}"
         for view in seen
         for name in sorted(_units(view, rules) - {view.episode.unit} - training)
     )
-    name = f"held-out {plural} seen in another {unit}'s episode"
     yield none_of("P5", name, foreign, f"{len(seen)} episodes")
+
+
+def units_apart(seen: Sequence[View], unit: str) -> Check:
+    """Return the check that no unit stands in two splits.
+
+    Args:
+        seen: the episodes.
+        unit: what the split goes by, in words.
+    """
+    of, plural = _splits_of(seen), _plural(unit)
+    both = (name for name, found in sorted(of.items()) if len(found) > 1)
+    return none_of("P5", f"{plural} in two splits", both, f"{len(of)} {plural}")
+
+
+def _splits_of(seen: Sequence[View]) -> dict[str, set[str]]:
+    """Return the splits that each unit stands in."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for view in seen:
+        found[view.episode.unit].add(view.episode.split)
+    return found
 
 
 def _plural(unit: str) -> str:
@@ -138,27 +187,36 @@ def _units(view: View, rules: Rules) -> set[str]:
     return found
 
 
-def order(seen: Sequence[View]) -> Iterator[Check]:
-    """A stub's place in its pool says nothing about its relevance or its outcome."""
-    yield _unordered("tier", [[how.tier for how in view.relations] for view in seen])
-    yield _unordered("related or control", [view.is_related for view in seen])
-    said = [[bool(said and said.supported) for said in view.readings] for view in seen]
-    yield _unordered("outcome", said)
+def order(seen: Sequence[View], *, can_break: bool = True) -> Iterator[Check]:
+    """A stub's place in its pool says nothing about its relevance or its outcome.
+
+    Args:
+        seen: the episodes.
+        can_break: whether an order is a fault of the file; people write experiments down in one.
+    """
+    rows: dict[str, list[list[float]]] = {
+        "tier": [[how.tier for how in view.relations] for view in seen],
+        "related or control": [list(view.is_related) for view in seen],
+        "outcome": [[np.nan if x is None else x.supported for x in v.readings] for v in seen],
+    }
+    for what, values in rows.items():
+        yield _unordered(what, values, can_break)
 
 
-def _unordered(what: str, rows: Sequence[Sequence[float]]) -> Check:
+def _unordered(what: str, rows: Sequence[Sequence[float]], can_break: bool) -> Check:
     """Return the check that the mean within-pool correlation with the place is 0."""
     found = []
     for row in rows:
         values = np.array(row, dtype=float)
-        if len(values) > 2 and np.ptp(values) > 0:
-            found.append(float(np.corrcoef(values, np.arange(len(values)))[0, 1]))
+        place = np.flatnonzero(~np.isnan(values))
+        if len(place) > 2 and np.ptp(values[place]) > 0:
+            found.append(float(np.corrcoef(values[place], place)[0, 1]))
     if len(found) < 2:
         return Check("P5", f"place in the pool against {what}", "info", "too few pools")
     mean = float(np.mean(found))
     deviations = abs(mean) / max(float(np.std(found, ddof=1)) / len(found) ** 0.5, 1e-12)
     state: State = "ok" if deviations <= _OK_DEVIATIONS else "off"
-    if deviations > _BROKEN_DEVIATIONS:
+    if can_break and deviations > _BROKEN_DEVIATIONS:
         state = "violated"
     figure = f"mean r {mean:+.3f} ({deviations:.1f} standard errors)"
     return Check("P5", f"place in the pool against {what}", state, figure, "0")

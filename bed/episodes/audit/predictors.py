@@ -1,36 +1,60 @@
 """P5: what predicts the label without any outcome? Nothing should.
 
 Each predictor is fitted on the training episodes and scored by AUROC on the others, with a
-bootstrap over units (genes, loci), because episodes of one unit go together.
+bootstrap over units (genes, loci), because episodes of one unit go together. A file of one split
+has nothing to fit on; there, features of one number are scored as they stand.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from bed.episodes.audit.checks import Check, State, View
-from bed.episodes.audit.rules import Rules
 from bed.seeds import generator
 
-__all__ = ["name_only"]
+__all__ = ["name_only", "tiers"]
 
 Floats = NDArray[np.float64]
 _OK, _BROKEN = 0.05, 0.1
 _NUM_DRAWS = 200
+_FEWEST = 10
+"""Episodes of either label below which an AUROC says nothing."""
+Features = Callable[[View], list[float]]
 
 
-def name_only(seen: Sequence[View], rules: Rules) -> Iterator[Check]:
-    """Yield the AUROC of the label from names and the pool's make-up, then from the evidence."""
+def name_only(
+    seen: Sequence[View],
+    names: Mapping[str, Callable[[View], str]],
+    features: Mapping[str, Features],
+) -> Iterator[Check]:
+    """Yield the AUROC of the label from names and the pool's make-up, then from the evidence.
+
+    Args:
+        seen: the episodes of all splits.
+        names: in words -> a name that must not tell the label.
+        features: in words -> numbers that must not tell it.
+    """
     train = [view for view in seen if view.episode.split == "train"]
     other = [view for view in seen if view.episode.split != "train"]
-    if any(len({view.episode.label for view in part}) < 2 for part in (train, other)):
+    if len(present := {view.episode.split for view in seen}) == 1:
+        told = f"only the split {present.pop()} is present; names cannot be tried on others"
+        yield Check("P5", "label from names alone", "info", told)
+        other = list(seen)
+        predictors = {name: _as_it_stands(of) for name, of in features.items() if _is_one(of, seen)}
+    elif any(len({view.episode.label for view in part}) < 2 for part in (train, other)):
         yield Check("P5", "label from names alone", "off", "needs both labels in train and test")
         return
-    features = {"the number of stubs of each tier": _tiers(rules.control_tier), **rules.features}
-    predictors = {f"the {name}'s name": _by_category(of) for name, of in rules.balanced.items()}
-    predictors |= {name: _by_features(of) for name, of in features.items()}
+    else:
+        predictors = {f"the {name}'s name": _by_category(of) for name, of in names.items()}
+        predictors |= {name: _by_features(of) for name, of in features.items()}
+    num = Counter(view.episode.label for view in other)
+    if min(num[0], num[1]) < _FEWEST:
+        told = f"too few episodes ({num[1]} of label 1, {num[0]} of label 0)"
+        yield Check("P5", "AUROC of the label from single features", "info", told)
+        return
     for name, predict in predictors.items():
         yield _judged(f"AUROC of the label from {name}", predict(train, other), other)
     evidence = np.array([view.num_conclusive for view in other], dtype=float)
@@ -70,6 +94,15 @@ def _auroc(score: Floats, labels: NDArray[np.int64]) -> float:
     return (ranks - num_ones * (num_ones + 1) / 2) / (num_ones * (len(labels) - num_ones))
 
 
+def _is_one(features: Features, seen: Sequence[View]) -> bool:
+    return all(len(features(view)) == 1 for view in seen)
+
+
+def _as_it_stands(features: Features) -> Callable[[list[View], list[View]], Floats]:
+    """Return a predictor by a single number, unfitted; its AUROC may lie on either side of 0.5."""
+    return lambda train, other: np.array([features(view)[0] for view in other], dtype=float)
+
+
 def _by_category(name: Callable[[View], str]) -> Callable[[list[View], list[View]], Floats]:
     """Return a predictor by the smoothed training rate of a category."""
 
@@ -101,7 +134,13 @@ def _by_features(
     return predict
 
 
-def _tiers(control_tier: int) -> Callable[[View], list[float]]:
+def tiers(control_tier: int) -> Features:
+    """Return the feature that counts a pool's stubs of each tier.
+
+    Args:
+        control_tier: the last tier.
+    """
+
     def counts(view: View) -> list[float]:
         found = [how.tier for how in view.relations]
         return [found.count(tier) for tier in range(1, control_tier + 1)]

@@ -1,7 +1,7 @@
 """P1 to P4: which targets, how balanced, how relevant the pools, how sufficient."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from bed.episodes.audit.rules import Rules
 from bed.episodes.pools import NUM_RELATED, POOL_SIZE
 from bed.episodes.selection import sufficiency
 
-__all__ = ["balance", "relevance", "sufficiency_thirds", "targets"]
+__all__ = ["balance", "evenly", "labels", "relevance", "sufficiency_thirds", "targets"]
 
 _BALANCED, _LOPSIDED = 0.02, 0.1
 _LEVELS = ("poor", "moderate", "rich")
@@ -26,16 +26,10 @@ def targets(seen: Sequence[View], info: Mapping[str, Any], rules: Rules) -> Iter
 
 def balance(seen: Sequence[View], info: Mapping[str, Any], rules: Rules) -> Iterator[Check]:
     """P2: half of the labels 1 in every group; caps on units and groups; kinds of negatives."""
-    labels = [view.episode.label for view in seen]
     units = Counter(view.episode.unit for view in seen)
-    yield Check("P2", "size", "info", f"{len(seen)} episodes of {len(units)} {rules.unit} units")
-    yield within("P2", "label 1, overall", float(np.mean(labels)), 0.5, _BALANCED, _LOPSIDED)
-    for split in sorted({view.episode.split for view in seen}):
-        of = [view.episode.label for view in seen if view.episode.split == split]
-        name = f"label 1, {split} ({len(of)} episodes)"
-        yield within("P2", name, float(np.mean(of)), 0.5, _BALANCED, _LOPSIDED)
+    yield from labels(seen, rules.unit)
     for name, group in rules.balanced.items():
-        yield _evenly(name, [(view.episode.split, group(view), view) for view in seen])
+        yield evenly(name, seen, group)
     if (cap := rules.targets_per_unit) is not None:
         over = (f"{unit} ({num})" for unit, num in units.items() if num > cap)
         among = f"{len(units)} units (at most {max(units.values())})"
@@ -49,14 +43,41 @@ def balance(seen: Sequence[View], info: Mapping[str, Any], rules: Rules) -> Iter
     yield _negatives(seen, info, rules)
 
 
-def _evenly(what: str, groups: Sequence[tuple[str, str, View]]) -> Check:
-    """Return the check of the most lopsided group; groups of a split are judged apart."""
+def labels(seen: Sequence[View], unit: str, broken: float | None = _LOPSIDED) -> Iterator[Check]:
+    """Yield how many episodes there are, and the share of label 1 overall and in each split.
+
+    Args:
+        seen: the episodes.
+        unit: what the split goes by, in words.
+        broken: the distance from one half beyond which a share is violated; never if None.
+    """
+    units = {view.episode.unit for view in seen}
+    yield Check("P2", "size", "info", f"{len(seen)} episodes of {len(units)} {unit} units")
+    overall = float(np.mean([view.episode.label for view in seen]))
+    yield within("P2", "label 1, overall", overall, 0.5, _BALANCED, broken)
+    for split in sorted({view.episode.split for view in seen}):
+        of = [view.episode.label for view in seen if view.episode.split == split]
+        name = f"label 1, {split} ({len(of)} episodes)"
+        yield within("P2", name, float(np.mean(of)), 0.5, _BALANCED, broken)
+
+
+def evenly(
+    what: str, seen: Sequence[View], group: Callable[[View], str], *, can_break: bool = True
+) -> Check:
+    """Return the check of the most lopsided group; groups of a split are judged apart.
+
+    Args:
+        what: the group in words.
+        seen: the episodes.
+        group: the group of an episode.
+        can_break: whether a lopsided group is a fault of the file.
+    """
     counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
-    for split, name, view in groups:
-        counts[split, name][view.episode.label] += 1
+    for view in seen:
+        counts[view.episode.split, group(view)][view.episode.label] += 1
     (split, name), (zero, one) = max(counts.items(), key=lambda item: abs(item[1][0] - item[1][1]))
     state: State = "ok" if abs(one - zero) <= 1 else "off"
-    if abs(one - zero) > max(2, 2 * _LOPSIDED * (one + zero)):
+    if can_break and abs(one - zero) > max(2, 2 * _LOPSIDED * (one + zero)):
         state = "violated"
     worst = f"worst of {len(counts)}: {one} of {one + zero} ({name}, {split})"
     return Check("P2", f"label 1 within each {what}", state, worst, "half")
@@ -128,6 +149,6 @@ def sufficiency_thirds(seen: Sequence[View]) -> Iterator[Check]:
         late = "" if state == "ok" else f" (off by up to {away:.1%})"
         yield Check("P4", f"poor : moderate : rich, {split}", state, parts + late, "thirds")
     for level, name in enumerate(_LEVELS):
-        labels = [view.episode.label for view in seen if sufficiency(view.num_conclusive) == level]
-        found_share = f"{np.mean(labels):.1%}" if labels else "no episodes"
+        of = [view.episode.label for view in seen if sufficiency(view.num_conclusive) == level]
+        found_share = f"{np.mean(of):.1%}" if of else "no episodes"
         yield Check("P4", f"label 1 among {name} pools", "info", found_share)

@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 
 from bed.domains.depmap import FUNCTIONAL
-from bed.episodes.building import Progress, choose, episode_file, wanted
+from bed.episodes.building import Progress, drawn, episode_file, wanted
 from bed.episodes.depmap.claims import Writer
 from bed.episodes.depmap.partners import Partners, is_reference
 from bed.episodes.depmap.pools import CONTROL, STATE, Draw, Pool, PoolMaker
@@ -17,7 +17,6 @@ from bed.episodes.depmap.tables import BINS
 from bed.episodes.files import EpisodeFile
 from bed.episodes.selection import Candidate, Quotas
 from bed.episodes.split import SHARES, split_of
-from bed.errors import DataError
 from bed.seeds import generator
 
 __all__ = ["QUOTAS", "SELECTIVE", "TARGETS_PER_GENE", "build_depmap"]
@@ -60,21 +59,56 @@ def build_depmap(
     """
     num = wanted(max_episodes)
     screen = load(tables, lambda stage: progress(stage, 0, 0))
-    builder = _Builder(screen, seed)
-    chosen, short = choose(builder.candidates(num, progress), num, seed, QUOTAS)
-    if not chosen:
-        raise DataError(
-            "no episodes: no line offers both a supported and an unsupported target with 16 stubs; "
-            f"excluded so far: {dict(builder.excluded)}; give a table with more genes and lines"
-        )
-    for _, item in chosen:
-        for name, lacking in item.content.pool.short.items():
-            short[name] = short.get(name, 0) + lacking
-    return builder.written(chosen, tables, short, progress)
+    targets = _Targets(screen, seed)
+    candidates = targets.candidates(num, progress)
+    writer = Writer(screen, targets.partners)
+    found = drawn(
+        candidates,
+        num,
+        seed,
+        dict.fromkeys(num, QUOTAS),
+        lambda split, item: writer.episode(
+            item.content.gene, item.content.line, item.content.pool, split
+        ),
+        excluded=targets.excluded,
+        lacking="no line offers both a supported and an unsupported target with 16 stubs",
+        progress=progress,
+    )
+    return episode_file(
+        "depmap",
+        seed,
+        BUILDER,
+        found,
+        inputs=tables,
+        excluded=targets.excluded,
+        notes=list(_notes(screen)),
+        more={
+            "absent": tables.absent(),
+            "num_reference_lines": targets.num_reference,
+            "partner_floor": round(targets.partners.floor, 3),
+        },
+    )
 
 
-class _Builder:
-    """What one build holds on to."""
+def _notes(screen: Screen) -> Iterator[str]:
+    """Yield what a reader must know of the tables."""
+    if screen.is_binned:
+        yield "binned effects: negatives have no refuted class"
+    elif screen.probability is None:
+        yield "no probability table: the effect alone decides"
+    if screen.expression is None:
+        yield "no expression table: genes that a line does not express may be targets"
+    if screen.mutations is not None:
+        yield "the mutation table lists mutations only: no record means not reported"
+
+
+class _Targets:
+    """Finds the targets of a screen.
+
+    Args:
+        screen: the aligned tables.
+        seed: of the build.
+    """
 
     def __init__(self, screen: Screen, seed: int) -> None:
         self._screen, self._seed = screen, seed
@@ -84,9 +118,9 @@ class _Builder:
         screened = self._measured.any(axis=0)
         reference = np.array([is_reference(seed, line) for line in screen.lines])
         self._target_lines = screened & ~reference
-        self._num_reference = int((screened & reference).sum())
-        self._partners = Partners(screen.genes, screen.effect[:, screened & reference], training)
-        self._maker = PoolMaker(screen, self._partners, training, seed)
+        self.num_reference = int((screened & reference).sum())
+        self.partners = Partners(screen.genes, screen.effect[:, screened & reference], training)
+        self._maker = PoolMaker(screen, self.partners, training, seed)
         self._refuted = screen.refuted()
         self._knocked_down = None if screen.rnai is None else screen.rnai >= BINS["dependency"]
         self.excluded: Counter[str] = Counter(screen.excluded)
@@ -150,46 +184,3 @@ class _Builder:
             return False
         table = self._supported if draw.kind == "knockout" else self._knocked_down
         return table is not None and bool(table[draw.gene, draw.line])
-
-    def written(
-        self,
-        chosen: list[tuple[str, Candidate[Target]]],
-        tables: Tables,
-        short: dict[str, int],
-        progress: Progress,
-    ) -> EpisodeFile:
-        """Return the chosen targets as an episode file."""
-        writer = Writer(self._screen, self._partners)
-        pairs = []
-        for done, (split, item) in enumerate(chosen):
-            found = item.content
-            pairs.append(writer.episode(found.gene, found.line, found.pool, split))
-            progress("writing episodes", done + 1, len(chosen))
-        return episode_file(
-            "depmap",
-            self._seed,
-            BUILDER,
-            pairs,
-            inputs=tables.given(),
-            excluded=self.excluded,
-            short=short,
-            notes=self._notes(),
-            more={
-                "absent": sorted(set(tables.__dataclass_fields__) - set(tables.given())),
-                "num_reference_lines": self._num_reference,
-                "partner_floor": round(self._partners.floor, 3),
-            },
-        )
-
-    def _notes(self) -> list[str]:
-        screen = self._screen
-        notes = []
-        if screen.is_binned:
-            notes.append("binned effects: negatives have no refuted class")
-        elif screen.probability is None:
-            notes.append("no probability table: the effect alone decides")
-        if screen.expression is None:
-            notes.append("no expression table: genes that a line does not express may be targets")
-        if screen.mutations is not None:
-            notes.append("the mutation table lists mutations only: no record means not reported")
-        return notes

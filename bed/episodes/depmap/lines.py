@@ -72,7 +72,7 @@ def read_lines(path: Path | None) -> Lines:
     """
     if path is None:
         return Lines()
-    frame = read_frame(path, as_text=True).fillna("").astype(str)
+    frame = read_frame(path).fillna("").astype(str)
     ids, ccle = _column(frame, _ID), _column(frame, _NAME)
     if ids is None and ccle is None:
         raise DataError(

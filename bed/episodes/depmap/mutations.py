@@ -60,7 +60,7 @@ def read_mutations(path: Path, lines: Lines) -> Mutations:
     Raises:
         DataError: where a column for line, gene or effect is missing, or a flag is not yes or no.
     """
-    frame = read_frame(path, as_text=True).fillna("").astype(str)
+    frame = read_frame(path).fillna("").astype(str)
     line_of, gene_of = _needed(path, frame, _LINE), _needed(path, frame, _GENE)
     damaging = np.zeros(len(frame), dtype=bool)
     for name in (flag for flag in _FLAGS if flag in frame):

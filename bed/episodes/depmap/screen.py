@@ -16,6 +16,7 @@ from bed.domains.depmap import (
     NOT_REPORTED,
     REFUTED_ABOVE,
 )
+from bed.episodes.building import InputFiles
 from bed.episodes.depmap.lines import Lines, read_lines
 from bed.episodes.depmap.mutations import Mutations, read_mutations
 from bed.episodes.depmap.tables import BINS, Matrix, read_matrix
@@ -31,7 +32,7 @@ _BIN_NAMES = {number: name for name, number in BINS.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(InputFiles):
     """The input files of one build; exactly one of the first two is given.
 
     Attributes:
@@ -59,11 +60,6 @@ class Tables:
             raise DataError("give exactly one of --gene-effect and --gene-effect-bins")
         if self.gene_dependency and not self.gene_effect:
             raise DataError("--gene-dependency goes with --gene-effect; bins decide by themselves")
-
-    def given(self) -> dict[str, Path]:
-        """Return the files given, by role."""
-        named = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {name: path for name, path in named.items() if path is not None}
 
 
 @dataclass(frozen=True, slots=True)

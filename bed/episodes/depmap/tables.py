@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from bed.episodes.depmap.lines import Lines
-from bed.episodes.frames import read_frame
+from bed.episodes.frames import read_frame, shown
 from bed.errors import DataError
 
 __all__ = ["BINS", "Matrix", "gene_symbol", "read_matrix"]
@@ -100,7 +101,7 @@ def _numbers(
     path: Path, words: Mapping[str, int]
 ) -> tuple[str, list[str], list[str], NDArray[np.float64]]:
     """Return the name of the id column, row names, column names and the cells between them."""
-    frame = read_frame(path)
+    frame = read_frame(path, text=(*_LINE_COLUMNS, *_GENE_COLUMNS), duplicates=True)
     if "IsDefaultEntryForModel" in frame:
         frame = frame[frame["IsDefaultEntryForModel"].astype(str).isin(["Yes", "True", "1"])]
     if frame.empty or frame.shape[1] < 2:
@@ -109,10 +110,14 @@ def _numbers(
     key = named[0] if named else frame.columns[0]
     at = list(frame.columns).index(key)
     ids = frame.iloc[:, at]
-    if ids.isna().any() or pd.api.types.is_numeric_dtype(ids):
+    blank = ids[ids.isna()]
+    if len(blank) or pd.to_numeric(ids, errors="coerce").notna().all():
+        row = blank.index[0] if len(blank) else ids.index[0]
+        held = "a blank" if len(blank) else shown(ids.iloc[0])
+        where = f"column {key!r}" if key else "the first column"
         raise DataError(
-            f"{path.name}: column {key or 'one'!r} should name each row's cell line or gene, but "
-            f"holds {ids[ids.isna()].iloc[0] if ids.isna().any() else ids.iloc[0]!r}"
+            f"{path.name}: row {row + 1}, {where} should name each row's cell line or gene, but "
+            f"holds {held}"
         )
     keep = [
         i
@@ -130,18 +135,20 @@ def _numbers(
 def _as_floats(
     path: Path, rows: list[str], columns: list[str], body: pd.DataFrame, words: Mapping[str, int]
 ) -> NDArray[np.float64]:
-    if all(pd.api.types.is_numeric_dtype(kind) for kind in body.dtypes):
+    if all(is_numeric_dtype(kind) and not is_bool_dtype(kind) for kind in body.dtypes):
         return body.to_numpy(dtype=np.float64, na_value=np.nan)
     values = np.empty(body.shape)
     for j, column in enumerate(columns):
         cells = body.iloc[:, j]
-        if not pd.api.types.is_numeric_dtype(cells):
+        if not is_numeric_dtype(cells):
             cells = cells.replace(dict(words))
         found = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        if is_bool_dtype(cells):
+            found = np.full(len(cells), np.nan)
         for i in np.flatnonzero(np.isnan(found) & cells.notna().to_numpy())[:1]:
             raise DataError(
-                f"{path.name}: row {rows[i]!r}, column {column!r} holds {cells.iloc[i]!r}, which "
-                "is not a number; mend the cell or leave it blank"
+                f"{path.name}: row {rows[i]!r}, column {column!r} holds {shown(cells.iloc[i])}, "
+                "which is not a number; mend the cell or leave it blank"
             )
         values[:, j] = found
     return values

@@ -1,17 +1,17 @@
 """The expression builder: tables and one seed in, an episode file out."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from bed.domains.expression import CONTROL_TIER
-from bed.episodes.building import Progress, choose, episode_file, wanted
+from bed.episodes.building import Drawn, Progress, drawn, episode_file, wanted
 from bed.episodes.expression.artefacts import eligible
 from bed.episodes.expression.claims import Writer
 from bed.episodes.expression.measurements import Measurements
 from bed.episodes.expression.metadata import Metadata, load_metadata
-from bed.episodes.expression.pools import PoolMaker
+from bed.episodes.expression.pools import MIN_RELATED, MIN_STUBS, PoolMaker
 from bed.episodes.expression.quotas import quotas_for
 from bed.episodes.expression.reading import load
 from bed.episodes.expression.summaries import Summaries, summarise
@@ -19,9 +19,7 @@ from bed.episodes.expression.tables import ExpressionTables
 from bed.episodes.expression.targets import Target, candidates
 from bed.episodes.files import EpisodeFile
 from bed.episodes.pools import NUM_RELATED, POOL_SIZE
-from bed.episodes.selection import Candidate
 from bed.episodes.split import split_of
-from bed.errors import DataError
 from bed.evidence import Episode
 
 __all__ = ["build_expression"]
@@ -54,40 +52,32 @@ def build_expression(
     classes = [metadata.classes_of(at.perturbation) for at in measurements.contrasts]
     maker = PoolMaker(measurements, classes, summaries.known, seed)
     allowed, excluded = eligible(measurements)
-    found, left_out = candidates(measurements, allowed, splits, num, maker, seed, progress)
+    offered, left_out = candidates(measurements, allowed, splits, num, maker, seed, progress)
     excluded += left_out + Counter(measurements.excluded)
-    chosen: list[tuple[str, Candidate[Target]]] = []
-    short: Counter[str] = Counter()
-    shares = {}
-    for split, most in num.items():
-        quotas = quotas_for(found[split], most)
-        of_split, lacking = choose(found, {split: most}, seed, quotas)
-        chosen += of_split
-        short.update(lacking)
-        shares[split] = round(quotas.group_share, 3)
-    if not chosen:
-        raise DataError(
-            "no episodes: no contrast offers both a supported and an unsupported claim with 4 "
-            f"stubs, 2 of them related; left out: {dict(+excluded)}; give a table with more genes, "
-            "perturbations or contexts"
-        )
+    quotas = {split: quotas_for(offered[split], most) for split, most in num.items()}
     writer = Writer(tables, measurements, summaries, metadata)
-    pairs = []
-    for done, (split, item) in enumerate(chosen, start=1):
-        pairs.append(writer.episode(item.content, split))
-        progress("writing episodes", done, len(chosen))
-        short.update(item.content.pool.short)
-    account = _account(measurements, summaries, [episode for episode, _ in pairs])
+    found = drawn(
+        offered,
+        num,
+        seed,
+        quotas,
+        lambda split, item: writer.episode(item.content, split),
+        excluded=excluded,
+        lacking="no contrast offers both a supported and an unsupported claim with "
+        f"{MIN_STUBS} stubs, {MIN_RELATED} of them related",
+        progress=progress,
+    )
+    shares = {split: round(quota.group_share, 3) for split, quota in quotas.items()}
     return episode_file(
         "expression",
         seed,
         BUILDER,
-        pairs,
-        inputs=tables.given(),
+        found,
+        inputs=tables,
         excluded=excluded,
-        short=short,
-        notes=list(_notes(tables, measurements, metadata, short)),
-        more=account | {"group_share": shares},
+        notes=list(_notes(tables, measurements, metadata, found)),
+        more=_account(measurements, summaries, [episode for episode, _ in found.pairs])
+        | {"group_share": shares},
     )
 
 
@@ -113,7 +103,7 @@ def _notes(
     tables: ExpressionTables,
     measurements: Measurements,
     metadata: Metadata,
-    short: Mapping[str, int],
+    found: Drawn[Target],
 ) -> Iterator[str]:
     values = measurements.values
     if measurements.kind == "zscore":
@@ -137,8 +127,24 @@ def _notes(
         if path is not None:
             num_told = sum(bool(told(name)) for name in names)
             yield f"{num_told} of {len(names)} {what} are described in {path.name}"
-    if any("stubs" in name for name in short):
+    yield _shared_controls(measurements, found.targets)
+    if any("stubs" in name for name in found.short):
         yield (
             f"pools of {POOL_SIZE} with {NUM_RELATED} related stubs were not to be had "
             "everywhere: see pool_sizes, related_share and stubs_by_tier"
         )
+
+
+def _shared_controls(measurements: Measurements, targets: Sequence[Target]) -> str:
+    """Return how many stubs share the noise of their controls with the target."""
+    if "base_mean" not in measurements.values:
+        return (
+            "no mean counts: contrasts of one context may share their controls, and the table does "
+            "not show which; their stubs (tiers 2 and 3) are then not independent of the target"
+        )
+    draws = [draw for target in targets for draw in target.pool.draws if draw.tier in (2, 3)]
+    num = sum(draw.shares_controls for draw in draws)
+    return (
+        f"stubs of tiers 2 and 3 from a contrast that was analysed together with the target's (the "
+        f"same mean counts) and shares its controls: {num} of {len(draws)}"
+    )

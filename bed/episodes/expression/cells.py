@@ -1,6 +1,7 @@
 """Checked columns of a data frame: texts and numbers, or an error that names the cell."""
 
 import math
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,10 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_bool_dtype
 
+from bed.episodes.frames import shown
 from bed.errors import DataError
 
 __all__ = ["numbers", "require", "texts", "without"]
+
+
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0")
+"""What a column of whole numbers with blanks is written as."""
 
 
 def require(path: Path, frame: pd.DataFrame, *named: tuple[str, str]) -> None:
@@ -36,7 +43,7 @@ def require(path: Path, frame: pd.DataFrame, *named: tuple[str, str]) -> None:
 
 
 def texts(frame: pd.DataFrame, column: str) -> NDArray[np.object_]:
-    """Return a column as texts; whole numbers without a point, and "" for blanks."""
+    """Return a column as texts: whole numbers without a point, "" for blanks, 001 as it is."""
     codes, values = pd.factorize(frame[column])
     plain = np.array([*(_text(value) for value in values), ""], dtype=object)
     return plain[codes]
@@ -44,7 +51,8 @@ def texts(frame: pd.DataFrame, column: str) -> NDArray[np.object_]:
 
 def _text(value: Any) -> str:
     number = isinstance(value, float | np.floating)
-    return f"{value:.10g}" if number and math.isfinite(value) else str(value).strip()
+    told = f"{value:.10g}" if number and math.isfinite(value) else str(value).strip()
+    return told.removesuffix(".0") if _WHOLE.fullmatch(told) else told
 
 
 def numbers(
@@ -53,6 +61,8 @@ def numbers(
     column: str,
     low: float = -sys.float_info.max,
     high: float = sys.float_info.max,
+    *,
+    whole: bool = False,
 ) -> NDArray[np.float64]:
     """Return a column as numbers, NaN for blanks.
 
@@ -62,6 +72,7 @@ def numbers(
         column: which column.
         low: least value allowed.
         high: greatest value allowed.
+        whole: whether it counts something.
 
     Raises:
         DataError: naming the row (from 1) and the column of a cell that is no such number.
@@ -73,14 +84,17 @@ def numbers(
     else:
         found = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan)
     blank = cells.isna().to_numpy() | (texts(frame, column) == "")
-    wrong = (np.isnan(found) & ~blank) | (found < low) | (found > high)
+    wrong = np.isnan(found) | (found < low) | (found > high) | is_bool_dtype(cells)
+    if whole:
+        wrong |= found != np.round(found)
+    wrong &= ~blank
     for i in np.flatnonzero(wrong)[:1]:
-        expected = (
-            "a finite number" if high == sys.float_info.max else f"a number, {low:g} to {high:g}"
-        )
+        called = "a whole number" if whole else "a finite number"
+        expected = called if high == sys.float_info.max else f"a number, {low:g} to {high:g}"
         raise DataError(
-            f"{path.name}: row {frame.index[i] + 1}, column {column!r} holds {cells.iloc[i]!r}; "
-            f"expected {expected}, or a blank ({int(wrong.sum())} such cells)"
+            f"{path.name}: row {frame.index[i] + 1}, column {column!r} holds "
+            f"{shown(cells.iloc[i])}; expected {expected}, or a blank ({int(wrong.sum())} such "
+            "cells)"
         )
     return found
 

@@ -55,6 +55,26 @@ class Measurements:
             hit = (np.abs(self.effect) > 1) & (self.values["p_adjusted"] < PADJ_BELOW)
         return np.where(hit, sign, 0).astype(np.int8)
 
+    def analysed_together(self) -> NDArray[np.bool_]:
+        """Return contrasts x contrasts: where both come from one analysis of one context.
+
+        Such contrasts share their controls, so the noise of these stands in both. It shows where
+        the mean count over all samples of the analysis is the same for every gene; without mean
+        counts nothing shows.
+        """
+        num = len(self.contrasts)
+        found = np.zeros((num, num), dtype=bool)
+        if (means := self.values.get("base_mean")) is None:
+            return found
+        contexts = np.array([contrast.context for contrast in self.contrasts])
+        known = ~np.isnan(means)
+        for i in range(num):
+            both = known & known[:, [i]]
+            differ = both & (means != means[:, [i]])
+            found[i] = (contexts == contexts[i]) & both.any(axis=0) & ~differ.any(axis=0)
+        np.fill_diagonal(found, val=False)
+        return found
+
     def outcome(self, gene: int, contrast: int) -> dict[str, float]:
         """Return the outcome fields of one measurement; see `bed.domains.expression`."""
         cells = {name: float(table[gene, contrast]) for name, table in self.values.items()}

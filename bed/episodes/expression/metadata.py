@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from bed.episodes.expression.cells import numbers, require, texts
+from bed.episodes.expression.cells import numbers, texts
 from bed.episodes.expression.tables import ExpressionTables
 from bed.episodes.frames import read_frame
+from bed.episodes.gene_sets import read_gene_sets
 from bed.errors import DataError
 
 __all__ = ["DESCRIPTIVE", "Metadata", "load_metadata"]
@@ -91,7 +93,7 @@ def load_metadata(tables: ExpressionTables) -> Metadata:
     contexts = {} if tables.contexts is None else _contexts(tables.contexts)
     classes: dict[str, set[str]] = {key: _mechanisms(found) for key, found in drugs.items()}
     if tables.classes is not None:
-        for name, members in _gene_sets(tables.classes).items():
+        for name, members in read_gene_sets(tables.classes).items():
             for member in members:
                 classes.setdefault(_drug_key(member), set()).add(name)
     return Metadata(
@@ -106,8 +108,7 @@ def _mechanisms(drug: Mapping[str, Any]) -> set[str]:
 
 
 def _drugs(path: Path) -> dict[str, dict[str, Any]]:
-    frame = read_frame(path)
-    require(path, frame, ("drug", "drug"))
+    frame = _read(path, "drug", "--drugs")
     columns: dict[str, list[Any]] = {
         name: list(texts(frame, column)) for name, column in _DRUG_TEXTS.items() if column in frame
     }
@@ -119,13 +120,24 @@ def _drugs(path: Path) -> dict[str, dict[str, Any]]:
                 _flag(path, row, column, cell) for row, cell in enumerate(texts(frame, column), 1)
             ]
     if _CID in frame:
-        cids = numbers(path, frame, _CID, 0, 2**53)
+        cids = numbers(path, frame, _CID, 0, whole=True)
         columns[_CID] = [None if np.isnan(cid) else int(cid) for cid in cids]
     found = _described(path, list(texts(frame, "drug")), columns, _drug_key)
     # tables often leave the salt out: doxorubicin for Doxorubicin (hydrochloride)
     for key, told in list(found.items()):
         found.setdefault(_SALT.sub("", key), told)
     return found
+
+
+def _read(path: Path, named: str, option: str) -> pd.DataFrame:
+    """Return a metadata file; its columns are those of Tahoe-100M and cannot be renamed."""
+    frame = read_frame(path)
+    if named not in frame:
+        raise DataError(
+            f"{path.name}: no column {named!r}; found {list(frame.columns)[:20]}; {option} takes "
+            f"the metadata of Tahoe-100M, or a table that calls its columns so"
+        )
+    return frame
 
 
 def _listed(cell: str) -> tuple[str, ...]:
@@ -146,8 +158,7 @@ def _flag(path: Path, row: int, column: str, cell: str) -> bool | None:
 
 def _contexts(path: Path) -> dict[str, dict[str, Any]]:
     """Read one row a driver mutation; of a line's drivers the first by name is shown."""
-    frame = read_frame(path)
-    require(path, frame, ("cell line", "cell_name"))
+    frame = _read(path, "cell_name", "--contexts")
     columns = {name: column for name, column in _CONTEXT_TEXTS.items() if column in frame}
     frame = frame.assign(**{column: texts(frame, column) for column in columns.values()})
     order = ["cell_name", columns.get("driver_gene", "cell_name")]
@@ -172,23 +183,3 @@ def _described(
             key(name), {column: cell for column, cell in told.items() if cell not in (None, "", ())}
         )
     return found
-
-
-def _gene_sets(path: Path) -> dict[str, list[str]]:
-    """Read a GMT file: name, description, members, separated by tabs."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read ({error})") from error
-    sets: dict[str, list[str]] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        name, *rest = (part.strip() for part in line.split("\t"))
-        if not name or len(rest) < 2:
-            raise DataError(
-                f"{path.name}: line {number} is no gene set; expected name, description and "
-                "members, separated by tabs"
-            )
-        sets[name] = [member for member in rest[1:] if member]
-    return sets

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bed.episodes.expression.contrasts import Contrast
 from bed.episodes.expression.measurements import Measurements
+from bed.episodes.frames import shown
 from bed.errors import DataError
 
 __all__ = ["Rows", "placed"]
@@ -86,6 +87,12 @@ def placed(path: Path, rows: Rows, is_knockout: bool) -> Measurements:
     if "log2_fold_change" in found:
         _with_wald(found)
     usable = ~unclear
+    if not usable.any():
+        raise DataError(
+            f"{path.name}: every gene stands twice in a contrast with different values "
+            f"({shown(genes[0])}, ...); keep one row of each, or name the columns that tell the "
+            "contrasts apart with --column condition=COLUMN,COLUMN"
+        )
     return Measurements(
         tuple(str(name) for name in genes[usable]),
         rows.contrasts,
@@ -125,7 +132,7 @@ def _ambiguous(
     if unclear.sum() > max(1, _MOST_AMBIGUOUS * len(genes)):
         row = seen[twice].iloc[0]
         raise DataError(
-            f"{path.name}: gene {genes[int(row['gene'])]!r} stands twice in "
+            f"{path.name}: gene {shown(genes[int(row['gene'])])} stands twice in "
             f"{rows.contrasts[int(row['contrast'])].place} with different values, and so do "
             f"{int(unclear.sum()) - 1} more genes; name the columns that tell the contrasts apart "
             "with --column condition=COLUMN,COLUMN"

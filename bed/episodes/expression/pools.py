@@ -2,9 +2,11 @@
 
 All stubs but the summary measure the target's gene. Contrasts of one perturbation in one context
 are near-copies, so the target's siblings are never drawn, and no place (perturbation, context) is
-drawn from twice. Controls are drawn blind. How many related stubs are to be conclusive is drawn
-first, poor, moderate or rich with equal odds, without a look at the target's own outcome; real
-tables would otherwise give few rich pools, because one gene in twenty responds to a perturbation.
+drawn from twice. Contrasts of one context that were analysed together share their controls; they
+come last within their tier. Controls are drawn blind. How many related stubs are to be conclusive
+is drawn first, poor, moderate or rich with equal odds, without a look at the target's own outcome;
+real tables would otherwise give few rich pools, because one gene in twenty responds to a
+perturbation.
 """
 
 from collections import Counter
@@ -33,10 +35,17 @@ WANTED = {1: 4, 2: 3, 3: 2, SUMMARY_TIER: 1}
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One stub: the target's gene in a contrast, by index, or that contrast's summary."""
+    """One stub: the target's gene in a contrast, by index, or that contrast's summary.
+
+    Attributes:
+        contrast: index.
+        tier: as the target sees it.
+        shares_controls: whether the contrast was analysed together with the target's.
+    """
 
     contrast: int
     tier: int
+    shares_controls: bool = False
 
     @property
     def is_related_measurement(self) -> bool:
@@ -76,6 +85,7 @@ class PoolMaker:
         index = {place: i for i, place in enumerate(places)}
         self._place = np.array([index[contrast.place] for contrast in self._contrasts])
         self._tier = self._tiers(classes)
+        self._together = measurements.analysed_together()
 
     def _tiers(self, classes: Sequence[tuple[str, ...]]) -> NDArray[np.int8]:
         """Return the tier of each contrast to each other; 0 to itself and its siblings."""
@@ -99,7 +109,7 @@ class PoolMaker:
         by_tier: dict[int, list[Draw]] = {tier: [] for tier in (1, 2, 3, CONTROL_TIER)}
         for at in self._in_random_order(rng, gene):
             if tier := int(self._tier[contrast, at]):
-                by_tier[tier].append(Draw(int(at), tier))
+                by_tier[tier].append(Draw(int(at), tier, bool(self._together[contrast, at])))
         self._put_first(gene, by_tier, int(rng.choice(CONCLUSIVE[rng.integers(len(CONCLUSIVE))])))
         summary = [Draw(contrast, SUMMARY_TIER)] if self._summarised[contrast] else []
         sources = {tier: iter(by_tier.get(tier, summary)) for tier in WANTED}
@@ -116,12 +126,16 @@ class PoolMaker:
         return Pool(tuple(draws[i] for i in rng.permutation(len(draws))), short)
 
     def _put_first(self, gene: int, by_tier: dict[int, list[Draw]], num: int) -> None:
-        """Move `num` conclusive stubs to the front of the related tiers, the others to the end."""
+        """Move `num` conclusive stubs to the front of the related tiers, the others to the end.
+
+        What shares the target's controls comes last of all, conclusive or not.
+        """
         for tier in (1, 2, 3):
-            found = by_tier[tier]
+            found = [draw for draw in by_tier[tier] if not draw.shares_controls]
             conclusive = [draw for draw in found if self._conclusive[gene, draw.contrast]]
             rest = [draw for draw in found if not self._conclusive[gene, draw.contrast]]
-            by_tier[tier] = conclusive[:num] + rest + conclusive[num:]
+            shared = [draw for draw in by_tier[tier] if draw.shares_controls]
+            by_tier[tier] = conclusive[:num] + rest + conclusive[num:] + shared
             num = max(0, num - len(conclusive))
 
     def _in_random_order(self, rng: np.random.Generator, gene: int) -> Iterator[int]:

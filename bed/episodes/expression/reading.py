@@ -7,7 +7,6 @@ file never matters.
 
 import sys
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +34,8 @@ _RANGES = {
 }
 _ID_COLUMNS = {"entrez_id", "entrezid", "ensembl_id", "gene_id", "pr_gene_id", "symbol", ""}
 """Columns of a wide table that are no perturbations, in lower case."""
+_DESCRIBING = ("perturbation", "context", "condition", "num_treated", "num_control")
+"""What tells contrasts apart and how large they are."""
 
 
 def load(
@@ -50,9 +51,8 @@ def load(
         DataError: for a malformed table; the message names the place.
     """
     progress(f"reading {tables.table.name}", 0, 0)
-    frame = read_frame(tables.table)
-    if frame.empty:
-        raise DataError(f"{tables.table.name}: no rows of data")
+    left_out = (pair.partition("=")[0].strip() for pair in tables.leave_out)
+    frame = read_frame(tables.table, text={*tables.columns.texts(), *left_out})
     if tables.signatures is not None:
         rows = _by_signature(tables, frame, tables.signatures)
     elif tables.fixed_context is not None:
@@ -65,10 +65,8 @@ def load(
 def _long(tables: ExpressionTables, frame: pd.DataFrame) -> Rows:
     path, columns = tables.table, tables.columns
     names = _statistics(path, frame, columns)
-    # a column that was named on purpose must be there, though it may be absent by default
-    required = [(item.name, str(getattr(columns, item.name))) for item in fields(columns)]
-    mapped = [(name, called) for name, called in required if called != getattr(_DEFAULTS, name)]
-    single = [pair for pair in mapped if pair[0] not in ("context", "condition", "z")]
+    several = {"context", "condition"}
+    single = [(name, getattr(columns, name)) for name in sorted(columns.named - several)]
     require(path, frame, ("gene", columns.gene), *single)
     contrasts, contrast, frame, excluded = _described(path, frame, tables)
     statistics = {
@@ -84,11 +82,15 @@ def _long(tables: ExpressionTables, frame: pd.DataFrame) -> Rows:
 
 
 def _statistics(path: Path, frame: pd.DataFrame, columns: Columns) -> dict[str, str]:
-    """Return which statistics the table has, and their columns."""
+    """Return which statistics the table has, and their columns; z-scores named on purpose win."""
     called = {name: str(getattr(columns, name)) for name in STATISTICS}
-    if columns.z in frame and columns.p_adjusted not in frame:
+    described = {"gene", "ensembl_id", *_DESCRIBING}
+    if "z" in columns.named or (columns.z in frame and columns.p_adjusted not in frame):
+        columns.require_used("a table of z-scores", {"z", *described})
+        require(path, frame, ("z", columns.z))
         return {"z": columns.z}
     del called["z"]
+    columns.require_used("a table of differential expression", {*called, *described})
     require(path, frame, *((name, called[name]) for name in ("log2_fold_change", "p_adjusted")))
     return {name: column for name, column in called.items() if column in frame}
 
@@ -132,7 +134,7 @@ def _sized(
         column = getattr(columns, name)
         if column not in frame:
             continue
-        found = numbers(path, frame, column, 0, _MAX)
+        found = numbers(path, frame, column, 0, whole=True)
         told = pd.DataFrame({"at": contrast, "num": found}).dropna().drop_duplicates()
         for at in told["at"][told["at"].duplicated()].head(1):
             raise DataError(
@@ -153,6 +155,7 @@ def _sized(
 
 def _by_signature(tables: ExpressionTables, frame: pd.DataFrame, path: Path) -> Rows:
     """Read genes x signatures beside the table that says what each signature is."""
+    tables.columns.require_used("a wide table with signatures", {"gene", *_DESCRIBING})
     about = read_frame(path)
     ids = next(
         (name for name in map(str, about) if set(texts(about, name)) & (set(frame.columns) - {""})),
@@ -173,12 +176,12 @@ def _by_signature(tables: ExpressionTables, frame: pd.DataFrame, path: Path) -> 
     return _wide(tables, frame, list(texts(about, ids)), contrasts, contrast, excluded)
 
 
-_DEFAULTS = Columns()
 _STATISTICS = {"basemean", "log2foldchange", "lfcse", "stat", "pvalue", "padj"}
 
 
 def _by_perturbation(tables: ExpressionTables, frame: pd.DataFrame, context: str) -> Rows:
     """Read genes x perturbations in one context."""
+    tables.columns.require_used("a wide table in one context", {"gene", "ensembl_id"})
     kept = {tables.columns.gene, tables.columns.ensembl_id}
     names = [
         name for name in map(str, frame) if name not in kept and name.lower() not in _ID_COLUMNS
@@ -209,8 +212,6 @@ def _wide(
     """Return one row for each gene and named column."""
     path, gene_column = tables.table, tables.columns.gene
     require(path, frame, ("gene", gene_column))
-    for twice in frame.columns[frame.columns.duplicated()][:1]:
-        raise DataError(f"{path.name}: column {twice!r} stands twice; keep one of them")
     gene = texts(frame, gene_column)
     values = [numbers(path, frame, name) for name in names]
     return Rows(

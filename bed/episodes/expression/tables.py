@@ -1,9 +1,11 @@
 """The input files of one build, and what their columns are called."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
+from bed.episodes.building import InputFiles
 from bed.errors import DataError
 
 __all__ = ["STATISTICS", "Columns", "ExpressionTables"]
@@ -31,6 +33,8 @@ class Columns:
         ensembl_id: of the measured gene; optional.
         num_treated: cells or samples of the perturbed arm, one number a contrast; optional.
         num_control: the same of the control arm; optional.
+        named: what was named on purpose, and must therefore be there and be used; whatever is not
+            called by its default counts as named.
     """
 
     gene: str = "gene"
@@ -47,6 +51,11 @@ class Columns:
     ensembl_id: str = "ensembl_id"
     num_treated: str = "num_treated"
     num_control: str = "num_control"
+    named: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        changed = {name for name, default in _DEFAULTS.items() if getattr(self, name) != default}
+        object.__setattr__(self, "named", self.named | changed)
 
     def mapped(self, pairs: Sequence[str]) -> "Columns":
         """Return these columns with some of them called otherwise.
@@ -57,19 +66,44 @@ class Columns:
         Raises:
             DataError: for a pair without "=", or an unknown name before it.
         """
-        changes: dict[str, str | tuple[str, ...]] = {}
+        changes: dict[str, Any] = {}
         for pair in pairs:
             name, equals, called = (part.strip() for part in pair.partition("="))
-            known = [item.name for item in fields(self)]
+            known = list(_DEFAULTS)
             if not equals or not called or name not in known:
                 raise DataError(f"--column {pair!r}: write NAME=COLUMN, with NAME one of {known}")
             several = tuple(part.strip() for part in called.split(",") if part.strip())
             changes[name] = several if name in ("context", "condition") else called
-        return replace(self, **changes)  # type: ignore[arg-type]
+        return replace(self, **changes, named=self.named | set(changes))
+
+    def texts(self) -> set[str]:
+        """Return the columns that hold names and conditions, which stay as they are printed."""
+        return {self.gene, self.perturbation, *self.context, *self.condition, self.ensembl_id}
+
+    def require_used(self, form: str, used: Collection[str]) -> None:
+        """Check that nothing was named that a table of this form does not use.
+
+        Args:
+            form: of the table, in words.
+            used: names of the columns that are read from it.
+
+        Raises:
+            DataError: naming what would be passed over.
+        """
+        for name in sorted(self.named - set(used)):
+            called = getattr(self, name)
+            told = called if isinstance(called, str) else ",".join(called)
+            raise DataError(
+                f"--column {name}={told}: {form} has no use for it; it takes {sorted(used)}; leave "
+                "the option out, or give a table of another form"
+            )
+
+
+_DEFAULTS = {item.name: item.default for item in fields(Columns) if item.name != "named"}
 
 
 @dataclass(frozen=True, slots=True)
-class ExpressionTables:
+class ExpressionTables(InputFiles):
     """The files of one build and how to read them.
 
     The table comes in one of four forms: long with DESeq2's statistics; long with z-scores; wide
@@ -113,9 +147,3 @@ class ExpressionTables:
             column, equals, value = pair.partition("=")
             if not (column.strip() and equals and value.strip()):
                 raise DataError(f"--leave-out {pair!r}: write COLUMN=VALUE")
-
-    def given(self) -> dict[str, Path]:
-        """Return the files given, by role."""
-        roles = ("table", "signatures", "drugs", "contexts", "classes")
-        named = {role: getattr(self, role) for role in roles}
-        return {role: path for role, path in named.items() if path is not None}

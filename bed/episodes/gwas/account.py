@@ -63,7 +63,9 @@ def what_cut(possible: int, chosen: int, excluded: Mapping[str, int]) -> str:
         excluded: what was left out, by reason.
     """
     reasons = [
-        f"{num} {name}" for name, num in sorted(excluded.items()) if not name.startswith("rows")
+        f"{num} {name}"
+        for name, num in sorted(excluded.items())
+        if not name.startswith(("rows", "cells"))
     ]
     return (
         f"{possible} possible targets; balance within trait, direction and number of related "

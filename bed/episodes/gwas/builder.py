@@ -1,8 +1,6 @@
 """The GWAS builder: the catalog's table and one seed in, an episode file out."""
 
-from collections import Counter
-
-from bed.episodes.building import Progress, choose, episode_file, wanted
+from bed.episodes.building import Progress, drawn, episode_file, wanted
 from bed.episodes.files import EpisodeFile
 from bed.episodes.gwas.account import copies, limits, what_cut
 from bed.episodes.gwas.claims import Writer
@@ -53,34 +51,34 @@ def build_gwas(
     splits = ByLocus(facts, seed) if split_by == "locus" else ByDate(facts)
     targets = Targets(facts, splits, PoolMaker(facts, splits, min_related, seed), seed)
     candidates = targets.candidates(num, progress)
-    chosen, short = choose(candidates, num, seed, QUOTAS)
     excluded = facts.excluded + targets.excluded
-    if not chosen:
-        raise DataError(
-            "no episodes: no trait offers both a significant and a sub-threshold target with 16 "
-            f"stubs, {min_related} of them related; left out: {dict(excluded)}; give a larger table"
-        )
-    lacking = sum((item.content.pool.short for _, item in chosen), Counter[str](short))
-    writer, pairs = Writer(facts), []
-    for done, (split, item) in enumerate(chosen):
-        pairs.append(writer.episode(item.content, item.label, split, item.unit))
-        progress("writing episodes", done + 1, len(chosen))
-    offered = {split: len(found) for split, found in candidates.items()}
+    writer = Writer(facts)
+    found = drawn(
+        candidates,
+        num,
+        seed,
+        dict.fromkeys(num, QUOTAS),
+        lambda split, item: writer.episode(item.content, item.label, split, item.unit),
+        excluded=excluded,
+        lacking="no trait offers both a significant and a sub-threshold target with 16 stubs, "
+        f"{min_related} of them related",
+        progress=progress,
+    )
+    offered = {split: len(items) for split, items in candidates.items()}
     return episode_file(
         "gwas",
         seed,
         BUILDER,
-        pairs,
-        inputs=tables.given(),
+        found,
+        inputs=tables,
         excluded=excluded,
-        short=lacking,
         notes=[
             *limits(tables, split_by),
-            *copies(facts, [item.content for _, item in chosen]),
-            what_cut(sum(offered.values()), len(chosen), excluded),
+            *copies(facts, found.targets),
+            what_cut(sum(offered.values()), len(found.targets), excluded),
         ],
         more={
-            "absent": sorted(set(tables.__dataclass_fields__) - set(tables.given())),
+            "absent": tables.absent(),
             "split_by": split_by,
             "min_related": min_related,
             "possible_targets": offered,

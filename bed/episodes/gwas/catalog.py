@@ -6,7 +6,7 @@ cannot be used is left out and counted by its reason.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -46,6 +46,7 @@ _OPTIONAL = {
     "accession": ("STUDY ACCESSION",),
     "current": ("SNP_ID_CURRENT",),
 }
+_CURRENT = re.compile(r"(?:rs)?([1-9][0-9]*)(?:\.0)?")
 _MOST_TERMS = 8
 """A study mapped to more terms than this is a bundle of phenotypes, and the terms say nothing."""
 
@@ -117,7 +118,7 @@ class Catalog:
 
     Attributes:
         associations: sorted by id.
-        excluded: rows left out, by reason.
+        excluded: rows left out, and cells passed over, by reason.
     """
 
     associations: tuple[Association, ...]
@@ -144,6 +145,7 @@ def read_catalog(path: Path, seed: int) -> Catalog:
             excluded[f"rows: {found}"] += 1
         else:
             by_id.setdefault(found.id, []).append(found)
+            excluded.update(f"cells: {name} not understood, so not reported" for name in _odd(row))
     if not by_id:
         raise DataError(f"{path.name}: no usable association; rows left out: {dict(excluded)}")
     kept = []
@@ -171,7 +173,7 @@ def _folded(reports: Sequence[Association]) -> list[Association]:
 
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:
-    frame = read_frame(path, as_text=True)
+    frame = read_frame(path)
     columns, missing = {}, []
     for name, known in (_NEEDED | _OPTIONAL).items():
         here = [column for column in known if column in frame.columns]
@@ -200,15 +202,32 @@ def _text(cell: object) -> str:
     return str(cell)
 
 
+def _odd(row: Mapping[str, str]) -> Iterator[str]:
+    """Yield the names of cells that hold something, but nothing that their reader understands."""
+    readers: dict[str, Callable[[str], object]] = {
+        "effect": cells.effect,
+        "frequency": cells.frequency,
+        "date": cells.published,
+        "sample": cells.sample_size,
+    }
+    for name, read in readers.items():
+        if row[name] and not row[name].startswith("NR") and read(row[name]) is None:
+            yield name
+
+
 def _association(row: Mapping[str, str]) -> Association | str:
     """Return the association of a row, or the reason why it is left out."""
     if cells.several_snps(row["snps"]) or cells.several_snps(row["strongest"]):
         return "several SNPs (haplotype or interaction)"
     snp = row["snps"].casefold()
-    if not re.fullmatch(r"rs[0-9]+", snp):
+    if not re.fullmatch(r"rs[1-9][0-9]*", snp):
         return "no rs number"
-    if current := re.fullmatch(r"(?:rs)?([0-9]+)", row["current"]):
+    reported = snp
+    # a merged SNP stands under its present number; 0 says that there is none
+    if current := _CURRENT.fullmatch(row["current"].casefold()):
         snp = f"rs{current.group(1)}"
+    if cells.other_snp(row["strongest"], reported, snp):
+        return "the risk allele is that of another SNP"
     if not row["trait"] or not row["paper"]:
         return "no trait or no PubMed number"
     try:

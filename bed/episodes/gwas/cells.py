@@ -16,17 +16,22 @@ __all__ = [
     "frequency",
     "genes",
     "interval",
+    "other_snp",
     "published",
     "sample_size",
     "several_snps",
     "terms",
 ]
 
-_NUMBER = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)")
+_NUMBER = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BRACKET = re.compile(r"\[[^\]]*\]")
 _FREQUENCY = re.compile(r"(0?\.[0-9]+|[01])(\s*-\s*(0?\.[0-9]+|[01]))?")
-_SAMPLE = re.compile(r"([0-9][0-9,]*)\s*((?:[A-Z][a-z]+[ -]?)*)")
-_DATES = ("%d-%b-%Y", "%Y-%m-%d")
+_PARTS = re.compile(r"(?<![0-9])[,;]|[,;](?![0-9]{3}(?![0-9]))")
+"""What stands between the parts of a sample; a comma between thousands does not."""
+_SAMPLE = re.compile(r"([0-9](?:[0-9.,]|\s(?=[0-9]{3}(?![0-9])))*)\s*((?:[A-Z][a-z]+[ -]?)*)")
+_COUNT = re.compile(r"[0-9]+|[0-9]{1,3}([,.\s])[0-9]{3}(\1[0-9]{3})*")
+_SHORTENED = re.compile(r"[0-9]\s*(k|m|million|thousand)\b", re.IGNORECASE)
+_DATES = ("%d-%b-%Y", "%Y-%m-%d", "%Y-%m-%d %H:%M:%S")
 
 
 def several_snps(text: str) -> bool:
@@ -36,6 +41,17 @@ def several_snps(text: str) -> bool:
         text: such as "rs1 x rs2", "rs1; rs2" or "rs1, rs2".
     """
     return bool(re.search(r"[;,]|\sx\s", text))
+
+
+def other_snp(text: str, *own: str) -> bool:
+    """Return whether the strongest SNP is another one than the row is about.
+
+    Args:
+        text: such as "rs123-A"; without an rs number it names none.
+        own: the numbers that the row's SNP goes by, such as "rs123".
+    """
+    named = re.findall(r"rs[0-9]+", text.casefold())
+    return bool(set(named) - set(own))
 
 
 def allele(text: str) -> str | None:
@@ -52,7 +68,7 @@ def effect(text: str) -> str | None:
     """Return an odds ratio or a beta as printed, with a zero before a leading point.
 
     Args:
-        text: such as "1.04" or ".03".
+        text: such as "1.04", ".03" or "3.0E-4".
     """
     text = text.strip()
     if not _NUMBER.fullmatch(text):
@@ -84,22 +100,23 @@ def _unit(text: str) -> str:
 def direction(interval_text: str, effect_text: str) -> str | None:
     """Return "increases" or "decreases", what the risk allele does, or None where it is not said.
 
-    A beta says so in its unit. An effect of 1 or more without a unit is an odds ratio, which the
+    A beta says so in its unit. An effect above 1 without a unit is an odds ratio, which the
     catalog states for the allele that raises the risk; one below 1 may be a beta whose unit was
-    left out, so it says nothing. Neither does a negative number.
+    left out, so it says nothing. Neither does a negative number, nor no effect at all: a beta of 0
+    or an odds ratio of 1.
 
     Args:
         interval_text: the cell of the confidence interval.
         effect_text: the cell of the effect.
     """
     printed = effect(effect_text)
-    if printed is not None and float(printed) < 0:
+    if printed is not None and float(printed) <= 0:
         return None
     unit = _unit(interval_text)
     said: set[str] = set(re.findall(r"increase|decrease", unit.casefold()))
     if len(said) == 1:
         return f"{said.pop()}s"
-    is_ratio = not re.search(r"[A-Za-z%µ]", unit) and printed is not None and float(printed) >= 1
+    is_ratio = not re.search(r"[A-Za-z%µ]", unit) and printed is not None and float(printed) > 1
     return "increases" if is_ratio else None
 
 
@@ -147,11 +164,16 @@ def terms(names: str, addresses: str) -> tuple[str, ...]:
 def sample_size(text: str) -> int | None:
     """Return the number of people: the sum of the first number of each part of the description.
 
+    None where one of them is no plain count, such as "1.5 million".
+
     Args:
-        text: such as "1,019 European ancestry cases, 806 European ancestry controls".
+        text: such as "1,019 European ancestry cases, 806 European ancestry controls"; thousands
+            may also be set apart by points or blanks.
     """
-    found = [int(number.replace(",", "")) for number, _ in _parts(text)]
-    return sum(found) or None
+    found = [number.rstrip(".,") for number, _ in _parts(text)]
+    if _SHORTENED.search(text) or not all(map(_COUNT.fullmatch, found)):
+        return None
+    return sum(int(re.sub(r"[\s.,]", "", number)) for number in found) or None
 
 
 def ancestry(text: str) -> str | None:
@@ -166,8 +188,8 @@ def ancestry(text: str) -> str | None:
 
 @cache
 def _parts(text: str) -> tuple[tuple[str, str], ...]:
-    """Return number and capitalised words after it of each part; thousands have no space."""
-    found = (_SAMPLE.search(part) for part in re.split(r"[,;]\s", text))
+    """Return number and capitalised words after it of each part."""
+    found = (_SAMPLE.search(part) for part in _PARTS.split(text))
     return tuple((match.group(1), match.group(2)) for match in found if match)
 
 

@@ -8,16 +8,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from bed.episodes.building import InputFiles
 from bed.episodes.gwas.catalog import Association, Catalog, read_catalog
 from bed.episodes.gwas.loci import locus
 from bed.episodes.gwas.sides import read_expression, read_parents, read_pathways
 from bed.episodes.gwas.traits import Traits
+from bed.errors import DataError
 
 __all__ = ["Facts", "GwasTables", "load"]
 
 
 @dataclass(frozen=True, slots=True)
-class GwasTables:
+class GwasTables(InputFiles):
     """The input files of the GWAS builder.
 
     Attributes:
@@ -31,11 +33,6 @@ class GwasTables:
     efo: Path | None = None
     pathways: Path | None = None
     expression: Path | None = None
-
-    def given(self) -> dict[str, Path]:
-        """Return role -> file, for the files that are given."""
-        named = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {name: path for name, path in named.items() if path is not None}
 
 
 class Facts:
@@ -110,9 +107,13 @@ def load(tables: GwasTables, seed: int) -> Facts:
     """
     catalog = read_catalog(tables.associations, seed)
     parents = None if tables.efo is None else read_parents(tables.efo)
-    return Facts(
-        catalog,
-        Traits(catalog.associations, parents),
-        {} if tables.pathways is None else read_pathways(tables.pathways),
-        {} if tables.expression is None else read_expression(tables.expression),
-    )
+    pathways = {} if tables.pathways is None else read_pathways(tables.pathways)
+    expression = {} if tables.expression is None else read_expression(tables.expression)
+    genes = {gene for found in catalog.associations for gene in found.genes}
+    for path, found in ((tables.pathways, pathways), (tables.expression, expression)):
+        if path is not None and genes.isdisjoint(found):
+            raise DataError(
+                f"{path.name} and {tables.associations.name} share no gene ({next(iter(found))!r} "
+                f"against {min(genes, default='none')!r}); give a file with gene symbols"
+            )
+    return Facts(catalog, Traits(catalog.associations, parents), pathways, expression)

@@ -1,13 +1,12 @@
 """The side files: EFO parents of traits, pathways of genes, expression of genes in tissues."""
 
-import gzip
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from bed.episodes.frames import read_frame
+from bed.episodes.gene_sets import read_gene_sets, read_lines
 from bed.errors import DataError
 
 __all__ = ["Parents", "read_expression", "read_parents", "read_pathways"]
@@ -50,7 +49,7 @@ def read_parents(path: Path) -> Parents:
     Raises:
         DataError: for columns that lack.
     """
-    frame = read_frame(path, as_text=True)
+    frame = read_frame(path).fillna("").astype(str)
     if missing := [name for name in _PARENT_COLUMNS if name not in frame.columns]:
         raise DataError(f"{path.name}: lacks the columns {missing}; found {list(frame.columns)}")
     found: dict[str, set[str]] = {}
@@ -67,20 +66,13 @@ def read_pathways(path: Path) -> dict[str, tuple[str, ...]]:
     Pathways of more than 200 genes ("Metabolism") say too little, and a gene keeps the 5 smallest.
 
     Args:
-        path: gene sets, .gmt or .gmt.gz: name, description, then genes, separated by tabs.
+        path: gene sets, .gmt or .gmt.gz.
 
     Raises:
-        DataError: for a line without genes, or a file without a pathway.
+        DataError: for a file that is no list of gene sets, or holds no pathway.
     """
     sizes: dict[str, list[tuple[int, str]]] = {}
-    for number, line in enumerate(_lines(path), start=1):
-        name, *rest = line.split("\t")
-        members = {gene.strip() for gene in rest[1:] if gene.strip()}
-        if not name or not members:
-            raise DataError(
-                f"{path.name}: line {number} is no gene set; expected a name, a description and "
-                "genes, separated by tabs"
-            )
+    for name, members in read_gene_sets(path).items():
         if 1 < len(members) <= _LARGEST_PATHWAY:
             for gene in members:
                 sizes.setdefault(gene, []).append((len(members), name))
@@ -90,17 +82,6 @@ def read_pathways(path: Path) -> dict[str, tuple[str, ...]]:
         gene: tuple(name for _, name in sorted(found)[:_MOST_PATHWAYS])
         for gene, found in sizes.items()
     }
-
-
-def _lines(path: Path) -> Iterator[str]:
-    if not path.is_file():
-        raise DataError(f"{path}: no such file")
-    opened = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opened(path, "rt", encoding="utf-8") as text:
-            yield from (line.rstrip("\r\n") for line in text if line.strip())
-    except (UnicodeDecodeError, EOFError, OSError) as error:
-        raise DataError(f"{path.name}: cannot be read ({error}); is it the whole file?") from error
 
 
 def read_expression(path: Path) -> dict[str, tuple[tuple[str, str], ...]]:
@@ -113,7 +94,7 @@ def read_expression(path: Path) -> dict[str, tuple[tuple[str, str], ...]]:
     Raises:
         DataError: for a cell that is no number or negative.
     """
-    frame = _gct(path) if ".gct" in path.name.casefold() else read_frame(path)
+    frame = _gct(path) if ".gct" in path.name.casefold() else read_frame(path, text=())
     symbols = [str(name) for name in frame.iloc[:, 0]]
     numbers = frame.iloc[:, 1:].apply(pd.to_numeric, errors="coerce")
     if numbers.empty or numbers.isna().to_numpy().any() or (numbers < 0).to_numpy().any():
@@ -130,7 +111,7 @@ def read_expression(path: Path) -> dict[str, tuple[tuple[str, str], ...]]:
 
 def _gct(path: Path) -> pd.DataFrame:
     """Return symbols and tissues of a GCT file: two lines of preamble, an id before the symbol."""
-    rows = [line.split("\t") for line in _lines(path)][2:]
+    rows = [line.split("\t") for line in read_lines(path) if line.strip()][2:]
     if len(rows) < 2 or len({len(row) for row in rows}) != 1:
         raise DataError(f"{path.name}: not a GCT file; expected #1.2, sizes, a header and rows")
     return pd.DataFrame(rows[1:], columns=rows[0]).iloc[:, 1:]

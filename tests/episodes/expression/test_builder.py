@@ -360,7 +360,7 @@ def test_three_perturbations_only(frame: pd.DataFrame, tabled: Tabled) -> None:
 
 def test_tables_without_any_episode(frame: pd.DataFrame, tabled: Tabled) -> None:
     alone = frame[(frame["perturbation"] == "D2") & (frame["context"] == "L0")]
-    with pytest.raises(DataError, match=r"no episodes: .* give a table with more genes"):
+    with pytest.raises(DataError, match=r"no episodes: .* give a larger table"):
         build_expression(tabled(alone), SEED)
     with pytest.raises(DataError, match="no episodes"):
         build_expression(tabled(frame.assign(padj=1.0)), SEED)
@@ -443,7 +443,7 @@ def test_real_tables(name: str, request: pytest.FixtureRequest) -> None:
         num = np.array([episode.tiers.count(tier) for episode in file.episodes])
         assert auroc(num, labels) == pytest.approx(0.5, abs=0.06)
     support = np.array([net_support(episode) for episode in file.episodes])
-    assert auroc(support, labels) > 0.58
+    assert auroc(support, labels) > 0.55  # its standard error is 0.02
 
 
 def net_support(episode: Episode) -> int:
@@ -476,3 +476,28 @@ def test_real_signatures(l1000: EpisodeFile) -> None:
     assert Outcome(Fields(z=1.0)).fields.keys() == {
         key for outcome in l1000.held_out if outcome for key in outcome.fields
     }
+
+
+def test_stubs_that_share_controls_come_last_and_are_counted(
+    frame: pd.DataFrame, tabled: Tabled
+) -> None:
+    """In every line D0 to D4 are one analysis by their mean counts, D5 to D9 are one each."""
+    agent = frame["perturbation"].str[1:].astype(int)
+    table = frame.assign(baseMean=frame["baseMean"] + np.where(agent < 5, 0, agent))
+    file = build_expression(tabled(table), SEED, 100)
+    shared = [
+        (episode, stub)
+        for episode in file.episodes
+        for stub, tier in zip(episode.pool, episode.tiers, strict=True)
+        if tier == 3
+        and max(int(at.fields["perturbation"][1:]) for at in (episode.target, stub.experiment)) < 5
+    ]
+    assert shared == []
+    (note,) = (note for note in file.info["notes"] if "shares its controls" in note)
+    assert ": 0 of " in note
+    unknown = build_expression(tabled(frame.drop(columns="baseMean")), SEED, 60)
+    assert any("may share their controls" in note for note in unknown.info["notes"])
+    alike = build_expression(tabled(frame), SEED, 60)
+    (note,) = (note for note in alike.info["notes"] if "shares its controls" in note)
+    num, _, total = note.rpartition(": ")[2].partition(" of ")
+    assert num == total != "0"

@@ -103,13 +103,20 @@ def test_gene_sets(tmp_path: Path) -> None:
     path.write_text("A\turl\tX\nB\turl\n")
     with pytest.raises(DataError, match=r"sets\.gmt: line 2 is no gene set"):
         loaded(classes=path)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="no such file"):
         loaded(classes=tmp_path / "absent.gmt")
+    path.write_text("gene\turl\tcount\nA\turl\t12\n")
+    with pytest.raises(DataError, match=r"line 2 names '12' as a gene; give gene symbols"):
+        loaded(classes=path)
+    path.rename(tmp_path / "sets.tsv")
+    with pytest.raises(DataError, match=r"not a \.gmt file .* holds \['gene', 'url', 'count'\]"):
+        loaded(classes=tmp_path / "sets.tsv")
 
 
 def test_files_of_another_kind_are_refused(drugs: Path) -> None:
-    with pytest.raises(DataError, match="no column 'cell_name'"):
+    with pytest.raises(DataError, match=r"no column 'cell_name'.*--contexts takes") as error:
         loaded(contexts=drugs)
+    assert "--column" not in str(error.value)
     pd.DataFrame({"drug": ["A"], "price": [1]}).to_parquet(drugs)
     with pytest.raises(DataError, match="no column that describes 'A' is known"):
         loaded(drugs=drugs)

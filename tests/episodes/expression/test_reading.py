@@ -61,7 +61,7 @@ def test_columns_can_be_called_otherwise(tabled: Tabled) -> None:
     called = small().rename(columns={"gene": "SYMBOL", "perturbation": "drug", "padj": "FDR"})
     called = called.assign(cell="K", day=[3, 3, 3, 3])
     columns = Columns().mapped(
-        ["gene=SYMBOL", "perturbation = drug", "p_adjusted=FDR", "context=cell,context", "z=zz"]
+        ["gene=SYMBOL", "perturbation = drug", "p_adjusted=FDR", "context=cell,context"]
     )
     columns = columns.mapped(["condition=dose,day"])
     found = load(replace(tabled(called), columns=columns))
@@ -142,7 +142,7 @@ def test_a_table_without_measurements_is_refused(tabled: Tabled) -> None:
     with pytest.raises(DataError, match="no measurement is left"):
         load(tabled(small().assign(padj=np.nan)))
     with pytest.raises(DataError, match="no rows of data"):
-        load(tabled(small().iloc[:0]))
+        load(tabled(small().iloc[:0], "empty.csv"))
 
 
 def test_contrasts_that_were_not_told_apart_are_refused(
@@ -258,3 +258,78 @@ def test_order_of_rows_and_columns_does_not_matter(tabled: Tabled, frame: pd.Dat
     assert one.genes == other.genes
     for name, values in one.values.items():
         np.testing.assert_array_equal(values, other.values[name])
+
+
+def test_zscores_named_on_purpose_win(tabled: Tabled) -> None:
+    both = small().assign(stat=[2.5, -0.1, 3.0, 1.0])
+    named = Columns(condition=("dose",)).mapped(["z=stat"])
+    found = load(replace(tabled(both), columns=named))
+    assert found.kind == "zscore"
+    assert found.outcome(0, 0) == {"z": 2.5}
+    with pytest.raises(DataError, match="--column p_adjusted=padj: a table of z-scores has"):
+        load(replace(tabled(both), columns=named.mapped(["p_adjusted=padj"])))
+    with pytest.raises(DataError, match=r"no column 'z' \(z\)"):
+        load(replace(tabled(both), columns=Columns().mapped(["z=z"])))
+
+
+@pytest.mark.parametrize(
+    ("pair", "more", "form"),
+    [
+        ("perturbation=x", {"fixed_context": "L"}, "a wide table in one context"),
+        ("p_adjusted=x", {"signatures": Path("s.csv")}, "a wide table with signatures"),
+    ],
+)
+def test_columns_without_a_use_are_refused(
+    wide: Path, tmp_path: Path, pair: str, more: dict[str, object], form: str
+) -> None:
+    (tmp_path / "s.csv").write_text("sig,perturbation,context\ns1,A,L\n")
+    if "signatures" in more:
+        more = {"signatures": tmp_path / "s.csv"}
+    columns = Columns().mapped([pair])
+    with pytest.raises(DataError, match=f"--column {pair}: {form} has no use for it"):
+        load(ExpressionTables(wide, columns, **more))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("num", [3.7, np.inf, "many"])
+def test_arms_hold_whole_numbers(tabled: Tabled, num: float | str) -> None:
+    with pytest.raises(DataError, match=r"row 1, column 'num_treated' .*expected a whole number"):
+        load(tabled(small().assign(num_treated=num), "t.csv"))
+
+
+def test_flags_are_no_numbers(tabled: Tabled) -> None:
+    with pytest.raises(DataError, match="row 1, column 'padj' holds True; expected a number"):
+        load(tabled(small().assign(padj=True)))
+
+
+def test_a_table_whose_every_gene_stands_twice_is_refused(tabled: Tabled) -> None:
+    twice = pd.concat([small().iloc[:1], small().iloc[:1].assign(padj=0.02)])
+    with pytest.raises(DataError, match=r"every gene stands twice .*\('G1', \.\.\.\)"):
+        load(tabled(twice))
+
+
+def test_ids_stay_text(tabled: Tabled) -> None:
+    odd = small().assign(gene=["001", "1E5"] * 2, context="007", dose="0010")
+    found = load(tabled(odd, "t.csv"))
+    assert found.genes == ("001", "1E5")
+    assert found.contrasts[0] == Contrast("A", "007", (("dose", "0010"),))
+    with pytest.raises(DataError, match="never holds '7'"):
+        load(tabled(odd, "t.csv", leave_out=("context=7",)))
+
+
+def test_contrasts_analysed_together_show_by_their_mean_counts(tabled: Tabled) -> None:
+    """A and B share every mean count in L1; C is of another analysis, D of another context."""
+    rows = [
+        (gene, agent, context, 0.1, 0.5, mean)
+        for agent, context, means in [
+            ("A", "L1", (10.0, 20.0)),
+            ("B", "L1", (10.0, 20.0)),
+            ("C", "L1", (10.0, 21.0)),
+            ("D", "L2", (10.0, 20.0)),
+        ]
+        for gene, mean in zip(("G1", "G2"), means, strict=True)
+    ]
+    named = ["gene", "perturbation", "context", "log2FoldChange", "padj", "baseMean"]
+    table = pd.DataFrame(rows, columns=named).assign(dose=1)
+    together = load(tabled(table)).analysed_together()
+    assert np.argwhere(together).tolist() == [[0, 1], [1, 0]]
+    assert not load(tabled(table.drop(columns="baseMean"))).analysed_together().any()

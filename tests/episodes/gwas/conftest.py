@@ -36,8 +36,8 @@ def row(rng: np.random.Generator, at: int, snp: int, trait: str, paper: int) -> 
     return {
         "PUBMEDID": str(1000 + paper),
         "DISEASE/TRAIT": SYNONYMS.get(trait, trait) if paper % 5 == 0 else trait,
-        "STRONGEST SNP-RISK ALLELE": f"rs{100 * at + snp}-{'ACGT'[rng.integers(4)]}",
-        "SNPS": f"rs{100 * at + snp}",
+        "STRONGEST SNP-RISK ALLELE": f"rs{10_000 + 100 * at + snp}-{'ACGT'[rng.integers(4)]}",
+        "SNPS": f"rs{10_000 + 100 * at + snp}",
         "P-VALUE": f"{mantissa}E-{exponent}",
         "OR or BETA": "1.12" if not unit else ".2",
         "95% CI (TEXT)": interval,
@@ -66,11 +66,12 @@ def made_up(seed: int = 0) -> pd.DataFrame:
         for paper in rng.choice(20, size=rng.integers(0, 3), replace=False)
     ]
     odd = [row(rng, 7, 1, "Height", 19) for _ in range(6)]
-    odd[0] |= {"STRONGEST SNP-RISK ALLELE": "rs701-?", "DISEASE/TRAIT": "Eye color"}
+    odd[0] |= {"STRONGEST SNP-RISK ALLELE": "rs10701-?", "DISEASE/TRAIT": "Eye color"}
     odd[1] |= {"SNPS": "rs701 x rs702", "STRONGEST SNP-RISK ALLELE": "rs701-A x rs702-G"}
     odd[2] |= {"P-VALUE": "5E12"}
     odd[3] |= {"SNPS": "kgp5", "STRONGEST SNP-RISK ALLELE": "kgp5-A"}
     odd[4] |= {"REGION": "", "CHR_POS": "", "SNPS": "rs9999999"}
+    odd[4]["STRONGEST SNP-RISK ALLELE"] = "rs9999999-A"
     odd[5] |= {"P-VALUE": "NS"}
     hla = [row(rng, 85, snp, trait, 3) for snp in (5, 6, 7) for trait in TRAITS]
     for item in hla:

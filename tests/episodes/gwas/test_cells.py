@@ -37,6 +37,11 @@ def association(**fields: Any) -> Association:
         ("[NR]", "1.12", "increases"),
         ("", "1.12", "increases"),
         ("[0.8-0.9]", ".85", None),
+        ("[0.9-1.1]", "1", None),
+        ("[0.9-1.1]", "1.00", None),
+        ("[0.9-1.1] (unit increase)", "1", "increases"),
+        ("[NR] (unit decrease)", "0", None),
+        ("[NR] (unit increase)", "3.0E-4", "increases"),
         ("", "", None),
         ("[NR]", "", None),
         ("[NR] (% variance explained)", "1.3", None),
@@ -98,10 +103,11 @@ def test_intervals(text: str, expected: str | None) -> None:
 
 
 def test_other_cells() -> None:
-    assert [cells.effect(text) for text in (".03", "-.1", "1.04", "NR", "")] == [
+    assert [cells.effect(text) for text in (".03", "-.1", "1.04", "3.0E-4", "NR", "")] == [
         "0.03",
         "-0.1",
         "1.04",
+        "3.0E-4",
         None,
         None,
     ]
@@ -132,6 +138,14 @@ def test_other_cells() -> None:
         ),
         ("115 African ancestry HIV-negative individuals", 115, "African"),
         ("644 individuals", 644, None),
+        ("1,000 European cases,2,000 controls", 3_000, "European"),
+        ("45 Dutch cases,195 controls;7 others", 247, "Dutch"),
+        ("1 019 European cases, 20 controls", 1_039, "European"),
+        ("1.019 Dutch cases", 1_019, "Dutch"),
+        ("1,234,567 Europeans", 1_234_567, "Europeans"),
+        ("1.5 million Europeans", None, None),
+        ("500K people", None, None),
+        ("1.0195 cases", None, None),
         ("NR", None, None),
     ],
 )
@@ -167,17 +181,55 @@ def test_rows_of_the_old_dump_are_folded(tmp_path: Path, frame: pd.DataFrame) ->
     assert found.terms == ()
 
 
-def test_a_merged_snp_stands_under_its_current_number(tmp_path: Path, frame: pd.DataFrame) -> None:
-    frame.iloc[[0]].assign(SNP_ID_CURRENT="77").to_csv(tmp_path / "t.tsv", sep="\t", index=False)
+@pytest.mark.parametrize(
+    ("current", "snp"),
+    [("77", "rs77"), ("rs77", "rs77"), ("77.0", "rs77"), ("0", None), ("", None)],
+)
+def test_a_merged_snp_stands_under_its_current_number(
+    tmp_path: Path, frame: pd.DataFrame, current: str, snp: str | None
+) -> None:
+    row = frame.iloc[[0]].assign(SNP_ID_CURRENT=current)
+    row.to_csv(tmp_path / "t.tsv", sep="\t", index=False)
     (found,) = read_catalog(tmp_path / "t.tsv", 0).associations
-    assert found.snp == "rs77"
+    assert found.snp == snp or (snp is None and found.snp == row["SNPS"].iloc[0])
+
+
+def test_the_allele_of_another_snp_is_refused(tmp_path: Path, frame: pd.DataFrame) -> None:
+    rows = frame.iloc[:2].assign(**{"STRONGEST SNP-RISK ALLELE": ["rs2-A", "rs77-A"]})
+    rows["SNP_ID_CURRENT"] = ["", "77"]
+    rows.to_csv(tmp_path / "t.tsv", sep="\t", index=False)
+    found = read_catalog(tmp_path / "t.tsv", 0)
+    assert [(item.snp, item.allele) for item in found.associations] == [("rs77", "A")]
+    assert found.excluded == {"rows: the risk allele is that of another SNP": 1}
+
+
+def test_cells_that_say_nothing_intelligible_are_counted(
+    tmp_path: Path, frame: pd.DataFrame
+) -> None:
+    odd = {
+        "OR or BETA": "about 1",
+        "RISK ALLELE FREQUENCY": "(GC)",
+        "DATE": "July",
+        "INITIAL SAMPLE DESCRIPTION": "a cohort",
+    }
+    frame.iloc[[0]].assign(**odd).to_csv(tmp_path / "odd.tsv", sep="\t", index=False)
+    found = read_catalog(tmp_path / "odd.tsv", 0).excluded
+    assert found == {
+        f"cells: {name} not understood, so not reported": 1
+        for name in ("effect", "frequency", "date", "sample")
+    }
+    frame.iloc[[0]].assign(**dict.fromkeys(odd, "NR")).to_csv(
+        tmp_path / "t.tsv", sep="\t", index=False
+    )
+    assert read_catalog(tmp_path / "t.tsv", 0).excluded == {}
 
 
 def test_numbers_in_parquet(tmp_path: Path, frame: pd.DataFrame) -> None:
     typed = frame.iloc[:40].assign(
         **{"P-VALUE": 5e-9, "PUBMEDID": 123, "CHR_POS": 1e6, "OR or BETA": 1.5, "CONTEXT": None}
     )
-    typed["SNPS"] = [f"rs{i}" for i in range(40)]
+    typed["SNPS"] = [f"rs{i}" for i in range(1, 41)]
+    typed["STRONGEST SNP-RISK ALLELE"] = typed["SNPS"] + "-A"
     typed.to_parquet(tmp_path / "t.parquet")
     found = read_catalog(tmp_path / "t.parquet", 0).associations
     assert len(found) == 40
@@ -294,6 +346,20 @@ def test_pathways(tmp_path: Path) -> None:
         read_pathways(tmp_path / "bad.gmt")
     with pytest.raises(DataError, match="no such file"):
         read_pathways(tmp_path / "absent.gmt")
+    (tmp_path / "table.tsv").write_text("gene\tpathway\tsource\nA\tB\tC\n")
+    with pytest.raises(DataError, match=r"not a \.gmt file .* \['gene', 'pathway', 'source'\]"):
+        read_pathways(tmp_path / "table.tsv")
+
+
+def test_side_files_of_other_genes_are_refused(
+    tmp_path: Path, frame: pd.DataFrame, write: Write
+) -> None:
+    (tmp_path / "p.gmt").write_text("Transport\tR-1\tX1\tX2\n")
+    (tmp_path / "e.tsv").write_text("gene\tLiver\nX1\t3\n")
+    for role, name in (("pathways", "p.gmt"), ("expression", "e.tsv")):
+        tables = write(tmp_path, frame, **{role: tmp_path / name})
+        with pytest.raises(DataError, match=rf"{name} and catalog\.tsv share no gene \('X1'"):
+            load(tables, 0)
 
 
 def test_expression(tmp_path: Path) -> None:
