@@ -38,7 +38,18 @@ NEVER = {
     "mcp": {"cli"},
 }
 
-HEAVY = ("aiohttp", "jax", "matplotlib", "mcp", "numpyro", "pandas", "ray", "torch", "transformers", "vllm")
+HEAVY = (
+    "aiohttp",
+    "jax",
+    "matplotlib",
+    "mcp",
+    "numpyro",
+    "pandas",
+    "ray",
+    "torch",
+    "transformers",
+    "vllm",
+)
 
 # A change of this list is a change of the public API: say it in the CHANGELOG.
 EXPECTED = {

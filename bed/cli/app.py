@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from bed import __version__
-from bed.cli import episodes, simulate
+from bed.cli import engine, episodes, serve, simulate
 
 __all__ = ["app"]
 
@@ -19,6 +19,8 @@ app = typer.Typer(
 )
 app.add_typer(episodes.app, name="episodes")
 app.command("simulate")(simulate.simulate)
+app.add_typer(engine.app, name="engine")
+app.command("serve")(serve.serve)
 
 
 def _version(asked: bool) -> None:

@@ -2,8 +2,8 @@
 
 import json
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,12 +42,19 @@ def simulate(
             help="Exact worlds: graded (default), redundant, decisive, gaussian or six-level."
         ),
     ] = None,
+    engine: Annotated[
+        Path | None,
+        typer.Option(
+            help="Engine file (TOML): the models, served or not, that choose and track on "
+            "--episodes; see docs/engine.md."
+        ),
+    ] = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(
             help="Policy to run; repeat for several, leave out for all: random, relevance, "
-            "uncertainty, eig-nested, eig-exemplar, eig-simulate, eig-levels, eig, exact (worlds), "
-            "hindsight."
+            "uncertainty, naive (engines), eig-nested, eig-exemplar, eig-simulate, eig-levels, "
+            "eig, exact (worlds), hindsight."
         ),
     ] = None,
     steps: Annotated[
@@ -75,16 +82,18 @@ def simulate(
     Each policy works through every episode: it chooses an experiment, sees its true outcome, and
     chooses again. One belief model, the tracker, scores all of them. Without options, exact
     synthetic worlds. Stand-ins for language models are fitted on the training split of an episode
-    file once and kept beside it (NAME.stand-ins-KEY.json).
+    file once and kept beside it (NAME.stand-ins-KEY.json). With an engine file, language models
+    play the parts that it gives them.
     """
-    from bed.atomic import held, require_writable
-    from bed.engine import file_study, world_study
+    from bed.atomic import require_writable
+    from bed.engine import connected, engine_study, file_study, load_engine, world_study
     from bed.plots import check_picture, plot_run
     from bed.report import report
-    from bed.runs import load_run
 
     if episodes is not None and world is not None:
         raise DataError("--episodes and --world exclude each other; give one of them")
+    if engine is not None and episodes is None:
+        raise DataError("--engine needs --episodes: the file whose test split is simulated")
     if resume and out is None:
         raise DataError("--resume needs --out: the file that holds the run")
     partial = None if out is None else out.with_name(out.name + _PARTIAL)
@@ -99,30 +108,57 @@ def simulate(
         if path is not None:
             require_writable(path)
     notes = Console(stderr=True)
-    with notes.status("Preparing episodes and models (stand-ins are fitted once a file) ..."):
-        if episodes is not None:
-            study = file_study(episodes, policy or (), limit, steps, seed)
-        else:
-            study = world_study(world or "graded", policy or (), limit, steps, seed)
-    if out is None or partial is None:
-        run = _run(study, None, False, notes)
-    elif out.exists():
-        run = load_run(out)
-        study.check_same(run, out)
-    else:
-        with held(out.with_name(out.name + ".lock")):
-            if out.exists():
-                raise DataError(f"{out} was finished by another process; show it with --resume")
-            run = _run(study, partial, resume, notes)
-            partial.replace(out)
+    with ExitStack() as stack:
+        with notes.status("Preparing episodes and models (stand-ins are fitted once a file) ..."):
+            sources = None
+            if engine is not None:
+                sources = stack.enter_context(connected(load_engine(engine), episodes, seed))
+            if episodes is None:
+                study = world_study(world or "graded", policy or (), limit, steps, seed)
+            elif sources is None:
+                study = file_study(episodes, policy or (), limit, steps, seed)
+            else:
+                study = engine_study(sources, episodes, policy or (), limit, steps, seed)
+        run = _kept(study, out, resume, notes)
     if plot is not None:
         plot_run(run, plot)
         notes.print(f"Figure: {plot}", markup=False)
     found = report(run)
+    if sources is not None:
+        found["run"] = {"endpoints": sources.tallies()}
     if as_json:
         print(json.dumps(found, allow_nan=False))
-    else:
-        print_report(found)
+        return
+    print_report(found)
+    if sources is not None:
+        _print_tallies(sources.tallies())
+
+
+def _print_tallies(tallies: Mapping[str, Mapping[str, int]]) -> None:
+    """Print what was sent to each endpoint and what came of it."""
+    for name, counts in tallies.items():
+        words = (f"{count:,} {key.replace('_', ' ')}" for key, count in counts.items())
+        print(f"endpoint {name}: {', '.join(words) or 'nothing sent'}")
+
+
+def _kept(study: "Study", out: Path | None, resume: bool, notes: Console) -> "xr.Dataset":
+    """Run the study, or show the finished run of `out`."""
+    from bed.atomic import held
+    from bed.runs import load_run
+
+    if out is None:
+        return _run(study, None, False, notes)
+    if out.exists():
+        run = load_run(out)
+        study.check_same(run, out)
+        return run
+    partial = out.with_name(out.name + _PARTIAL)
+    with held(out.with_name(out.name + ".lock")):
+        if out.exists():
+            raise DataError(f"{out} was finished by another process; show it with --resume")
+        run = _run(study, partial, resume, notes)
+        partial.replace(out)
+    return run
 
 
 def _run(study: "Study", partial: Path | None, resume: bool, notes: Console) -> "xr.Dataset":

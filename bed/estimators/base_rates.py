@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bed.domains import reading, relation
+from bed.domains import canonical, reading, relation
 from bed.errors import DataError
 from bed.estimators.coherence import shifted
-from bed.evidence import Episode, Experiment, Hypothesis
+from bed.evidence import Episode, Experiment, Hypothesis, Stub
 from bed.information import checked_probabilities, log_odds
 from bed.protocols import DesignProblem
 
@@ -31,12 +31,17 @@ def check_base_rates(base_rates: BaseRates | None) -> None:
 
 
 def training_base_rates(episodes: Sequence[Episode]) -> dict[str, float]:
-    """Return the share of supported outcomes by relation, with one of each kind added."""
+    """Return the share of supported outcomes by relation, with one of each kind added.
+
+    Outcomes in words alone, which say neither, are left out.
+    """
     supported: dict[str, int] = defaultdict(int)
     total: dict[str, int] = defaultdict(int)
     for episode in episodes:
         for stub in episode.pool:
             tag = relation(episode.target, stub.experiment).tag
+            if _is_in_words(stub):
+                continue
             supported[tag] += reading(stub.experiment, stub.outcome).supported
             total[tag] += 1
     return {tag: (supported[tag] + 1) / (total[tag] + 2) for tag in sorted(total)}
@@ -66,3 +71,8 @@ def _rate(target: Hypothesis, candidate: Experiment, base_rates: BaseRates) -> f
         return base_rates.get(relation(target, candidate).tag, 0.5)
     except DataError:
         return 0.5
+
+
+def _is_in_words(stub: Stub) -> bool:
+    is_text = canonical(stub.experiment.hypothesis.domain) == "generic"
+    return is_text and "supported" not in stub.outcome.fields

@@ -3,16 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bed import __version__
 from bed.belief.exact import ExactBelief
 from bed.belief.routed import DomainBelief
 from bed.domains import canonical, places_by_domain
+from bed.engine.build import Sources, build_belief, build_naive, build_simulator
+from bed.engine.settings import PolicySettings
 from bed.episodes.files import read_episodes
 from bed.episodes.synthetic import sample_world_episodes
 from bed.errors import DataError
 from bed.estimators import Estimator, ExactEIG, FactoredEIG, NestedMonteCarloEIG, ScreenedEIG
-from bed.estimators.base_rates import BaseRates
+from bed.estimators.base_rates import BaseRates, training_base_rates
 from bed.evidence import Episode
 from bed.policies import (
     HindsightPolicy,
@@ -21,7 +24,7 @@ from bed.policies import (
     RelevancePolicy,
     UncertaintyPolicy,
 )
-from bed.protocols import BeliefModel, OutcomeSimulator, Policy
+from bed.protocols import BeliefModel, OutcomeSimulator, Policy, ranks_outcomes
 from bed.seeds import derive_seed
 from bed.simulation import Study
 from bed.simulators.exact import ExactSimulator
@@ -30,7 +33,15 @@ from bed.simulators.routed import DomainSimulator
 from bed.standins import cached_stand_ins, stand_ins_key
 from bed.worlds import World
 
-__all__ = ["EPISODE_POLICIES", "WORLD_POLICIES", "Models", "file_study", "world_study"]
+__all__ = [
+    "ENGINE_POLICIES",
+    "EPISODE_POLICIES",
+    "WORLD_POLICIES",
+    "Models",
+    "engine_study",
+    "file_study",
+    "world_study",
+]
 
 _TRAINING_WORLDS = 128
 _DEFAULT_WORLDS = 128
@@ -73,6 +84,17 @@ _BUILDERS: dict[str, Callable[[Models], Policy]] = {
 
 WORLD_POLICIES = tuple(_BUILDERS)
 EPISODE_POLICIES = tuple(name for name in _BUILDERS if name != "exact")
+ENGINE_POLICIES = (
+    "random",
+    "relevance",
+    "uncertainty",
+    "naive",
+    "eig-nested",
+    "eig-simulate",
+    "eig",
+    "hindsight",
+)
+"""The naive one where the engine names a model for it."""
 
 
 def _checked(names: Sequence[str], known: Sequence[str], limit: int | None) -> list[str]:
@@ -145,10 +167,7 @@ def file_study(
         DataError: for a file without test or training episodes.
     """
     names = _checked(policies, EPISODE_POLICIES, limit)
-    test = list(read_episodes(path, "test").episodes)
-    if not test:
-        raise DataError(f"{path} has no test episodes to simulate; build a larger file")
-    test = sorted(_subset(test, limit, seed), key=lambda episode: episode.id)
+    test = _test_episodes(path, limit, seed)
     fitted = cached_stand_ins(path, seed)
     if lacking := {canonical(episode.target.domain) for episode in test} - set(fitted):
         raise DataError(
@@ -175,6 +194,89 @@ def file_study(
         num_steps,
         setup,
     )
+
+
+def engine_study(
+    sources: Sources,
+    path: Path,
+    policies: Sequence[str] = (),
+    limit: int | None = None,
+    num_steps: int | None = None,
+    seed: int = 0,
+) -> Study:
+    """Return a study of the test split of an episode file with the models of an engine file.
+
+    The main tracker is the engine's belief, "own"; "tracker" is another one that the file names.
+
+    Args:
+        sources: the engine and its connections.
+        path: of the episode file. Base rates come from its training episodes, where it has any.
+        policies: by name; none means all of `ENGINE_POLICIES`.
+        limit: see `file_study`.
+        num_steps: likewise.
+        seed: of the subset, of stand-ins and of the run.
+
+    Raises:
+        DataError: for a file without test episodes, or a part that cannot be built.
+    """
+    engine = sources.engine
+    known = [name for name in ENGINE_POLICIES if name != "naive" or engine.naive is not None]
+    if engine.naive is None and "naive" in policies:
+        raise DataError(f"policy 'naive' asks a chat model: give {engine.file} a table [naive]")
+    names = _checked(policies, known, limit)
+    test = _test_episodes(path, limit, seed)
+    rates = None
+    if engine.policy.base_rates:
+        rates = training_base_rates(read_episodes(path, "train").episodes) or None
+    belief, simulator = build_belief(sources, "belief"), build_simulator(sources)
+    trackers: dict[str, BeliefModel] = {"own": belief}
+    if engine.tracker is not None:
+        trackers["tracker"] = build_belief(sources, "tracker")
+    models = Models(
+        belief=belief,
+        exemplar=simulator,
+        simulator=simulator,
+        base_rates=rates,
+        episodes={episode.id: episode for episode in test},
+        worlds={},
+    )
+    build: dict[str, Callable[[Models], Policy]] = {
+        **_BUILDERS,
+        "naive": lambda m: build_naive(sources),
+        "eig": lambda m: InformationPolicy(_engine_estimator(m, engine.policy)),
+    }
+    setup: dict[str, Any] = {"engine": engine.identity(), "base_rates": rates}
+    if engine.uses_stand_ins:
+        setup["stand_ins"] = stand_ins_key(path, seed)
+    return Study(
+        test,
+        {policy: build[policy](models) for policy in names},
+        trackers,
+        seed,
+        num_steps,
+        {**setup, "version": __version__},
+    )
+
+
+def _engine_estimator(models: Models, settings: PolicySettings) -> Estimator:
+    if settings.samples is None and ranks_outcomes(models.simulator):
+        return ScreenedEIG(
+            models.belief, models.simulator, slope=settings.slope, base_rates=models.base_rates
+        )
+    return FactoredEIG(
+        models.belief,
+        models.simulator,
+        settings.samples or 1,
+        slope=settings.slope,
+        base_rates=models.base_rates,
+    )
+
+
+def _test_episodes(path: Path, limit: int | None, seed: int) -> list[Episode]:
+    test = read_episodes(path, "test").episodes
+    if not test:
+        raise DataError(f"{path} has no test episodes to simulate; build a larger file")
+    return sorted(_subset(test, limit, seed), key=lambda episode: episode.id)
 
 
 def _subset(episodes: Sequence[Episode], limit: int | None, seed: int) -> list[Episode]:

@@ -1,0 +1,30 @@
+"""From names and engine files to objects: which models and policies a simulation runs with."""
+
+from bed.engine.build import Sources, connected
+from bed.engine.check import Finding, check_engine
+from bed.engine.settings import Engine, load_engine
+from bed.engine.study import (
+    ENGINE_POLICIES,
+    EPISODE_POLICIES,
+    WORLD_POLICIES,
+    Models,
+    engine_study,
+    file_study,
+    world_study,
+)
+
+__all__ = [
+    "ENGINE_POLICIES",
+    "EPISODE_POLICIES",
+    "WORLD_POLICIES",
+    "Engine",
+    "Finding",
+    "Models",
+    "Sources",
+    "check_engine",
+    "connected",
+    "engine_study",
+    "file_study",
+    "load_engine",
+    "world_study",
+]

@@ -1,0 +1,204 @@
+"""From settings to objects: the models of an engine file, over the connections that they share."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bed.belief import (
+    ClassifierBelief,
+    DomainBelief,
+    LogprobBelief,
+    Recalibrated,
+    TransformersBelief,
+    VerbalBelief,
+)
+from bed.belief.wrappers import WithNoise
+from bed.chat import Chat
+from bed.engine.settings import (
+    BeliefSettings,
+    ChatSettings,
+    ClassifierSettings,
+    Engine,
+    Served,
+    StandIn,
+    TransformersSettings,
+    VerbalSettings,
+    system_texts,
+)
+from bed.errors import DataError
+from bed.policies import NaivePolicy
+from bed.protocols import BeliefModel, OutcomeSimulator
+from bed.simulators import DomainSimulator, GenerativeSimulator
+from bed.standins import StandIns, cached_stand_ins
+from bed.tokens import ChatTemplate
+from bed.transport import HttpTransport, Transport
+
+__all__ = [
+    "Sources",
+    "build_belief",
+    "build_naive",
+    "build_raw_belief",
+    "build_simulator",
+    "connected",
+    "stand_ins_of",
+]
+
+StandInsByDomain = Mapping[str, StandIns]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What the parts of an engine are built over.
+
+    Attributes:
+        engine: the file.
+        transports: endpoint -> its connections, shared by all parts that ask it.
+        stand_ins: fits stand-ins, or finds them fitted; called where a part is one.
+    """
+
+    engine: Engine
+    transports: Mapping[str, Transport]
+    stand_ins: Callable[[], StandInsByDomain]
+
+    def tallies(self) -> dict[str, dict[str, int]]:
+        """Return what was sent to each endpoint and what came of it, see `bed.transport.Tally`."""
+        return {name: of.tally.snapshot() for name, of in self.transports.items()}
+
+
+@contextmanager
+def connected(engine: Engine, episodes: Path | None = None, seed: int = 0) -> Iterator[Sources]:
+    """Open the endpoints that the parts of an engine ask, and close them at the end.
+
+    Args:
+        engine: the file.
+        episodes: file on whose training split stand-ins are fitted.
+        seed: of stand-ins.
+    """
+    used = dict.fromkeys(p.endpoint for p in engine.parts().values() if isinstance(p, Served))
+    with ExitStack() as stack:
+        transports = {
+            name: stack.enter_context(HttpTransport(engine.endpoint(name))) for name in used
+        }
+        yield Sources(engine, transports, stand_ins_of(episodes, seed))
+
+
+def stand_ins_of(episodes: Path | None, seed: int = 0) -> Callable[[], StandInsByDomain]:
+    """Return a function that fits stand-ins on an episode file, or says that there is none.
+
+    Args:
+        episodes: the file.
+        seed: of the fit.
+    """
+
+    def fitted() -> StandInsByDomain:
+        if episodes is None:
+            raise DataError("a stand-in is fitted on training episodes; give --episodes FILE")
+        return cached_stand_ins(episodes, seed)
+
+    return fitted
+
+
+def build_belief(sources: Sources, part: str) -> BeliefModel:
+    """Return a belief model with its measured noise and calibration.
+
+    Args:
+        sources: see `Sources`.
+        part: "belief" or "tracker"; the calibration is the belief's.
+
+    Raises:
+        DataError: for a system prompt that cannot be read, or settings that cannot be.
+    """
+    settings = getattr(sources.engine, part)
+    belief = build_raw_belief(sources, settings)
+    noise = getattr(settings, "noise", None)
+    if noise is not None:
+        belief = WithNoise(belief, noise)
+    calibration = sources.engine.calibration
+    if part == "belief" and calibration is not None:
+        belief = Recalibrated(belief, calibration.slope, calibration.intercept)
+    return belief
+
+
+def build_raw_belief(sources: Sources, settings: BeliefSettings) -> BeliefModel:
+    """Return a belief model as it answers by itself.
+
+    Args:
+        sources: see `Sources`.
+        settings: of a belief or a tracker.
+    """
+    if isinstance(settings, StandIn):
+        return DomainBelief({name: of.belief for name, of in sources.stand_ins().items()})
+    systems = system_texts(settings.system)
+    if isinstance(settings, VerbalSettings):
+        return VerbalBelief(_chat(sources, settings), settings.draws, systems)
+    engine = sources.engine
+    model = (
+        settings.model if isinstance(settings, TransformersSettings) else engine.model_of(settings)
+    )
+    template = ChatTemplate(
+        engine.source(settings.tokenizer or model), settings.revision, thinking=settings.thinking
+    )
+    if isinstance(settings, TransformersSettings):
+        return TransformersBelief(
+            engine.source(model),
+            template,
+            device=settings.device,
+            batch_size=settings.batch_size,
+            dtype=settings.dtype,
+            systems=systems,
+        )
+    served = ClassifierBelief if isinstance(settings, ClassifierSettings) else LogprobBelief
+    return served(
+        sources.transports[settings.endpoint],
+        template,
+        model,
+        batch_size=settings.batch_size,
+        systems=systems,
+    )
+
+
+def build_simulator(sources: Sources) -> OutcomeSimulator:
+    """Return the outcome simulator.
+
+    Args:
+        sources: see `Sources`.
+
+    Raises:
+        DataError: as `build_belief`.
+    """
+    settings = sources.engine.simulator
+    if isinstance(settings, StandIn):
+        return DomainSimulator({name: of.conditional for name, of in sources.stand_ins().items()})
+    return GenerativeSimulator(_chat(sources, settings), system_texts(settings.system))
+
+
+def build_naive(sources: Sources) -> NaivePolicy:
+    """Return the policy that asks a chat model.
+
+    Args:
+        sources: see `Sources`.
+
+    Raises:
+        DataError: as `build_belief`, or where the file has no table [naive].
+    """
+    settings = sources.engine.naive
+    if settings is None:
+        raise DataError(
+            f"policy 'naive' asks a chat model: give {sources.engine.file} a table [naive]"
+        )
+    return NaivePolicy(_chat(sources, settings), system_texts(settings.system))
+
+
+def _chat(sources: Sources, settings: ChatSettings) -> Chat:
+    return Chat(
+        sources.transports[settings.endpoint],
+        sources.engine.model_of(settings),
+        settings.temperature,
+        settings.max_tokens,
+        settings.thinking,
+        settings.structured,
+        settings.dialect,
+        settings.sends_seed,
+        settings.extra,
+    )
