@@ -12,8 +12,6 @@ __all__ = ["app", "combine", "schema"]
 
 app = typer.Typer(help="Import episodes: EDB-Bio's, or your own.", no_args_is_help=True)
 
-_Inputs = Annotated[list[Path], typer.Argument(help="Files.", show_default=False, dir_okay=False)]
-
 
 class Format(StrEnum):
     """A format that can be imported."""
@@ -25,7 +23,15 @@ class Format(StrEnum):
 
 @app.command("edb")
 def import_edb_files(
-    files: _Inputs,
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Parquet files of the release, of any domains; give a domain's primary and "
+            "sensitivity file together.",
+            show_default=False,
+            dir_okay=False,
+        ),
+    ],
     out: Out,
     mapping: Annotated[
         Path | None,
@@ -60,7 +66,17 @@ def import_own_file(
     summarise(out, found)
 
 
-def combine(files: _Inputs, out: Out) -> None:
+def combine(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Episode files (parquet) that `bed episodes` built or imported.",
+            show_default=False,
+            dir_okay=False,
+        ),
+    ],
+    out: Out,
+) -> None:
     """Write the episodes of several files as one, so that one simulation covers their domains."""
     from bed.episodes import write_episodes
     from bed.episodes.combining import combined

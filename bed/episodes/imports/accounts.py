@@ -8,7 +8,10 @@ from typing import Any
 from bed import __version__
 from bed.episodes.frames import sha256
 
-__all__ = ["account", "combined", "described"]
+__all__ = ["UNREAD", "account", "combined", "described"]
+
+UNREAD = "prompts that came with the file, but in a layout that bed cannot check: {}; used as is"
+"""Note on how many there are."""
 
 
 def described(role: str, path: Path, **more: Any) -> dict[str, Any]:

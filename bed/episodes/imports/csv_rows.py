@@ -2,11 +2,15 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from bed.domains import canonical
+from bed.episodes.imports.labels import readers
 from bed.episodes.imports.places import placed
-from bed.episodes.imports.records import Record, read_record
+from bed.episodes.imports.printed import Reader, count, number
+from bed.episodes.imports.records import Record, read_record, require_no_nan
 from bed.episodes.imports.schema import CSV_COLUMNS, CSV_PREFIXES
 from bed.episodes.imports.strict_json import NotJSONError, loads
 from bed.errors import DataError
@@ -16,8 +20,12 @@ __all__ = ["csv_records"]
 _NEEDED = ("episode", "hypothesis", "label", "local_hypothesis")
 _OF_EPISODE = ("hypothesis", "label", "split", "unit", "domain")
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-][0-9]+)?")
+_LIKE_A_NUMBER = re.compile(r"[+-]?[0-9][0-9._,]*([eE][+-]?[0-9]+)?")
+_OPENING = '[{"'
 
 Cells = Mapping[str, str]
+Readers = Mapping[str, Reader]
 
 
 def csv_records(name: str, text: str) -> list[Record]:
@@ -32,11 +40,18 @@ def csv_records(name: str, text: str) -> list[Record]:
             each other; rows count from 1 at the header.
     """
     groups: dict[str, list[tuple[str, Cells]]] = {}
+    ids: set[str] = set()
     for place, cells in _rows(name, text):
         if "episode" not in cells:
             raise DataError(f"{place}: column 'episode' is blank; every row names its episode")
         groups.setdefault(cells["episode"], []).append((place, cells))
-    return [_record(episode, rows) for episode, rows in groups.items()]
+        ids |= {column for column, cell in cells.items() if _is_id(cell)}
+    return [_record(episode, rows, ids) for episode, rows in groups.items()]
+
+
+def _is_id(cell: str) -> bool:
+    """Return whether a cell, such as 001 or 1E5, would lose something as a number."""
+    return bool(_LIKE_A_NUMBER.fullmatch(cell)) and not _PLAIN_NUMBER.fullmatch(cell)
 
 
 def _rows(name: str, text: str) -> Iterator[tuple[str, Cells]]:
@@ -56,12 +71,18 @@ def _rows(name: str, text: str) -> Iterator[tuple[str, Cells]]:
                         "hold a comma"
                     )
                 found = zip(header, (cell.strip() for cell in row), strict=True)
-                yield place, {column: cell for column, cell in found if cell}
+                cells = {column: cell for column, cell in found if cell}
+                for column, cell in cells.items():
+                    require_no_nan(cell, f"{place}: column {column!r}")
+                yield place, cells
     except csv.Error as error:
         raise DataError(f"{name} line {reader.line_num}: {error}; is a quote missing?") from error
 
 
 def _require_header(name: str, header: list[str]) -> None:
+    for separator, called in ((";", "semicolons"), ("\t", "tabs")):
+        if len(header) == 1 and separator in header[0]:
+            raise DataError(f"{name}: its cells are separated by {called}; save it with commas")
     known = [*CSV_COLUMNS, *(f"{prefix}X" for prefix in CSV_PREFIXES)]
     unknown = [
         column
@@ -70,30 +91,34 @@ def _require_header(name: str, header: list[str]) -> None:
         and not any(column.startswith(p) and column != p for p in CSV_PREFIXES)
     ]
     if unknown:
-        raise DataError(
-            f"{name}: unknown columns {unknown}; known: {known}, with commas between them"
-        )
+        raise DataError(f"{name}: unknown columns {unknown}; known: {known}")
     if twice := sorted({column for column in header if header.count(column) > 1}):
         raise DataError(f"{name}: columns {twice} stand twice; keep one of each")
     if lacking := [column for column in _NEEDED if column not in header]:
         raise DataError(f"{name}: lacks the columns {lacking}; known: {known}")
 
 
-def _record(episode: str, rows: list[tuple[str, Cells]]) -> Record:
+def _record(episode: str, rows: list[tuple[str, Cells]], ids: Collection[str]) -> Record:
     place, said = rows[0][0], _agreed(rows)
-    data: dict[str, Any] = {"id": episode, "experiments": [_experiment(*row) for row in rows]}
+    with placed(f"{place}: column 'domain'"):
+        read = readers(canonical(said.get("domain", "generic")))
+    data: dict[str, Any] = {
+        "id": episode,
+        "experiments": [_experiment(*row, ids, read) for row in rows],
+    }
     claim: dict[str, Any] = {"text": said.get("hypothesis")}
     if claim["text"] is None:
         raise DataError(f"{place}: column 'hypothesis' is blank in every row of {episode!r}")
     if "domain" in said:
         claim["domain"] = said["domain"]
-    claim["fields"] = _prefixed(place, said, "target.")
+    claim["fields"] = _prefixed(place, said, "target.", ids, read)
     label = said.get("label")
     if label not in ("0", "1"):
         raise DataError(f"{place}: column 'label' of {episode!r} is {label!r}; write 0 or 1")
     data |= {"hypothesis": claim, "label": int(label)}
     data |= {name: said[name] for name in ("split", "unit") if name in said}
-    return read_record(data, place, episode)
+    require_no_nan(data, place)
+    return read_record(data, place, episode, [where for where, _ in rows])
 
 
 def _agreed(rows: list[tuple[str, Cells]]) -> dict[str, str]:
@@ -111,10 +136,10 @@ def _agreed(rows: list[tuple[str, Cells]]) -> dict[str, str]:
     return said
 
 
-def _experiment(place: str, cells: Cells) -> dict[str, Any]:
+def _experiment(place: str, cells: Cells, ids: Collection[str], read: Readers) -> dict[str, Any]:
     if "local_hypothesis" not in cells:
         raise DataError(f"{place}: column 'local_hypothesis' is blank; say what was tested")
-    outcome = _prefixed(place, cells, "outcome.")
+    outcome = _prefixed(place, cells, "outcome.", ids, read)
     if "result" in cells:
         if "result" in outcome:
             raise DataError(f"{place}: columns 'result' and 'outcome.result' both speak; keep one")
@@ -122,9 +147,9 @@ def _experiment(place: str, cells: Cells) -> dict[str, Any]:
     data: dict[str, Any] = {
         "hypothesis": {
             "text": cells["local_hypothesis"],
-            "fields": _prefixed(place, cells, "local."),
+            "fields": _prefixed(place, cells, "local.", ids, read),
         },
-        "fields": _prefixed(place, cells, "field."),
+        "fields": _prefixed(place, cells, "field.", ids, read),
         "result": outcome,
     }
     if "experiment" in cells:
@@ -135,28 +160,33 @@ def _experiment(place: str, cells: Cells) -> dict[str, Any]:
             raise DataError(
                 f"{place}: column 'supported' is {cells['supported']!r}; write true or false"
             )
-    for column, kind in (("cost", float), ("tier", int)):
+    for column, reader in (("cost", number), ("tier", count)):
         if column in cells:
-            try:
-                data[column] = kind(cells[column])
-            except ValueError as error:
-                raise DataError(
-                    f"{place}: column {column!r} is {cells[column]!r}, not a number"
-                ) from error
+            with placed(f"{place}: column {column!r}"):
+                data[column] = reader(cells[column])
     return data
 
 
-def _prefixed(place: str, cells: Cells, prefix: str) -> dict[str, Any]:
+def _prefixed(
+    place: str, cells: Cells, prefix: str, ids: Collection[str], read: Readers
+) -> dict[str, Any]:
+    """Return the fields of one kind, each read as its domain has it or else as JSON or text."""
     found = {}
     for column, cell in cells.items():
         if column.startswith(prefix):
+            name = column.removeprefix(prefix)
             with placed(f"{place}: column {column!r}"):
-                found[column.removeprefix(prefix)] = _value(cell)
+                if name in read:
+                    found[name] = read[name](loads(cell) if cell[0] in _OPENING else cell)
+                else:
+                    found[name] = _value(cell, column in ids)
     return found
 
 
-def _value(cell: str) -> Any:
-    """Return a cell that is JSON as its value, any other as text."""
+def _value(cell: str, is_id: bool) -> Any:
+    """Return a cell that is JSON as its value, any other, and the number of an id, as text."""
+    if is_id and _LIKE_A_NUMBER.fullmatch(cell):
+        return cell
     try:
         return loads(cell)
     except NotJSONError:

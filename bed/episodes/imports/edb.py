@@ -16,9 +16,11 @@ from typing import Any
 
 from bed.domains import reading, relation
 from bed.episodes.files import EpisodeFile
-from bed.episodes.imports.accounts import account, combined, described
+from bed.episodes.imports.accounts import UNREAD, account, combined, described
+from bed.episodes.imports.agreement import prompt_is_read, require_claim
 from bed.episodes.imports.assays import finished
 from bed.episodes.imports.claims import experiment, target
+from bed.episodes.imports.identity import require_not_own
 from bed.episodes.imports.labels import Parts, read_parts
 from bed.episodes.imports.mapping import ColumnMapping
 from bed.episodes.imports.places import placed
@@ -86,6 +88,7 @@ class _Seen:
         self.unused_labels: Counter[str] = Counter()
         self.unknown_tags: Counter[str] = Counter()
         self.unreadable: Counter[str] = Counter()
+        self.unread_prompts = 0
         self.notes: set[str] = set()
 
 
@@ -157,17 +160,20 @@ def _merged(rows: list[Row], mapping: ColumnMapping, seen: _Seen) -> _Merged:
                     f"{row.where}: its stub {number} is not stub {number} of {longest.where}; a "
                     "shorter row must show the first stubs of the longest"
                 )
-        _keep_prompt(prompts, row, len(found.stubs), seen)
+        _keep_prompt(prompts, row, found, seen)
     return _Merged(longest, content, dict(sorted(prompts.items())))
 
 
-def _keep_prompt(prompts: Prompts, row: Row, k: int, seen: _Seen) -> None:
+def _keep_prompt(prompts: Prompts, row: Row, content: _Content, seen: _Seen) -> None:
     if row.user is None:
         return
     if row.system is None:
         seen.notes.add("user prompts without a system prompt are not kept")
         return
-    prompt = {"system": row.system, "user": row.user}
+    prompt, k = {"system": row.system, "user": row.user}, len(content.stubs)
+    shown = [parts.fields for _, parts in content.stubs]
+    with placed(f"{row.where}, user prompt"):
+        seen.unread_prompts += not prompt_is_read(row.user, content.target, shown)
     if prompts.setdefault(k, prompt) != prompt:
         raise DataError(
             f"{row.where}: a second prompt of this episode for k = {k} that differs from the "
@@ -196,8 +202,12 @@ def _content(row: Row, mapping: ColumnMapping, seen: _Seen) -> _Content:
             f"{row.where}: k is {row.k}, but the row has {len(stubs)} stubs; mend one of them, or "
             "map another column to 'k'"
         )
+    about = target(row.domain, fields, text, row.where)
+    if text is not None:
+        with placed(row.where):
+            require_claim(about)
     return _Content(
-        target(row.domain, fields, text, row.where),
+        about,
         tuple(
             (tag, finished(row.domain, parts, f"{row.where}, stub {number}"))
             for number, (tag, parts) in enumerate(stubs, start=1)
@@ -250,6 +260,8 @@ def _episode(item: _Merged, median_share: float | None, seen: _Seen) -> Episode:
     with placed(item.row.where):
         for number, (tag, parts) in enumerate(item.content.stubs, start=1):
             plain = experiment(f"{item.row.episode}:{number}", about, parts, median_share)
+            with placed(f"stub {number}"):
+                require_not_own(about, plain)
             tier, words = _relation(about, plain, tag, seen)
             stated = {"to": about.text, "tier": tier, "tag": words}
             tested = replace(plain, fields=Fields(plain.fields, stated_relation=stated))
@@ -310,6 +322,8 @@ def _info(
         notes.add("tags of unknown wording are kept; their tiers are computed from the fields")
     if seen.unreadable:
         notes.add("some outcomes lack what a reading needs; only language models can use them")
+    if seen.unread_prompts:
+        notes.add(UNREAD.format(seen.unread_prompts))
     sizes = Counter(len(episode.pool) for episode in episodes)
     return account(
         domain,
@@ -322,6 +336,7 @@ def _info(
         unused_labels=dict(sorted(seen.unused_labels.items())),
         unknown_tags=dict(sorted(seen.unknown_tags.items())),
         unreadable=dict(sorted(seen.unreadable.items())),
+        unread_prompts=seen.unread_prompts,
     )
 
 

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from bed.episodes.imports import printed
@@ -27,7 +27,7 @@ from bed.episodes.imports.printed import (
 )
 from bed.errors import DataError
 
-__all__ = ["STUB_LABELS", "TARGET_LABELS", "Label", "Parts", "read_parts"]
+__all__ = ["STUB_LABELS", "TARGET_LABELS", "Label", "Parts", "read_parts", "readers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,14 @@ _EXPRESSION = (
     Label("gene", ("Gene",)),
     Label("ensembl_id", ("Ensembl ID",)),
 )
-_EXPRESSION_STUB = (
-    Label("plate", ("Plate",)),
+_CONDITION = (
     Label("dose", ("Dose",)),
     Label("time", ("Time",)),
     Label("condition", ("Condition",)),
+)
+_EXPRESSION_STUB = (
+    Label("plate", ("Plate",)),
+    *_CONDITION,
     Label("num_treated", ("n_cells treated",), count),
     Label("num_control", ("n_cells control",), count),
     *_results(
@@ -136,7 +139,7 @@ _DEPMAP_STUB = (
 )
 _GWAS = (
     Label("snp", ("SNP", "rsid")),
-    Label("position", ()),
+    Label("position", (), printed.position),
     Label("chromosome", ("chr",)),
     Label("region", ("cytoband",)),
     Label("genes", ("Mapped gene", "Mapped genes"), printed.genes),
@@ -148,9 +151,10 @@ _GWAS = (
     Label("trait_groups", (), texts),
     Label("efo_parent", ("EFO parent",)),
 )
+_STUDY = Label("study", ("Study",))
 _EFFECT = choice(increases="increas", decreases="decreas")
 _GWAS_STUB = (
-    Label("study", ("Study",)),
+    _STUDY,
     Label("ancestry", ("Ancestry",)),
     Label("sample_size", ("Sample size",), count),
     Label("platform", ("Platform",)),
@@ -174,10 +178,15 @@ STUB_LABELS: Mapping[str, tuple[Label, ...]] = {
 }
 """Domain -> labels of a stub; `tag` states its relation to the target."""
 TARGET_LABELS: Mapping[str, tuple[Label, ...]] = {
-    "expression": (*_EXPRESSION, Label("direction", (), choice(up="up", down="down"))),
+    "expression": (
+        *_EXPRESSION,
+        *_CONDITION,
+        Label("direction", (), choice(up="up", down="down")),
+    ),
     "depmap": _DEPMAP,
     "gwas": (
         *_GWAS,
+        _STUDY,
         Label("allele", ("Risk allele",)),
         Label("direction", (), _EFFECT),
         Label("risk_allele_frequency", ("RAF",)),
@@ -204,6 +213,17 @@ _TABLES = {
     }
     for what, by_domain in (("stub", STUB_LABELS), ("target", TARGET_LABELS))
 }
+
+
+@cache
+def readers(domain: str) -> Mapping[str, Reader]:
+    """Return field -> reader of its values, for targets and stubs of a domain.
+
+    Args:
+        domain: as bed calls it; one without labels has no readers.
+    """
+    labels = (*TARGET_LABELS.get(domain, ()), *STUB_LABELS.get(domain, ()))
+    return {label.field: label.read for label in labels}
 
 
 def read_parts(

@@ -12,10 +12,16 @@ from typing import Any
 from bed.atomic import written_whole
 from bed.domains import canonical
 from bed.episodes.files import EpisodeFile
-from bed.episodes.imports.accounts import account, combined, described
+from bed.episodes.imports.accounts import UNREAD, account, combined, described
 from bed.episodes.imports.csv_rows import csv_records
 from bed.episodes.imports.places import placed
-from bed.episodes.imports.records import Record, plain_data, read_record, require_keys
+from bed.episodes.imports.records import (
+    Record,
+    plain_data,
+    read_record,
+    require_keys,
+    require_no_nan,
+)
 from bed.episodes.imports.schema import keys
 from bed.episodes.imports.strict_json import loads
 from bed.errors import DataError
@@ -52,7 +58,8 @@ def import_plain(path: Path) -> EpisodeFile:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8"
+            f"{path}: byte {error.start + 1} is not UTF-8; save the file as UTF-8 (from a "
+            "spreadsheet: CSV UTF-8)"
         ) from error
     info, records = (
         (None, csv_records(path.name, text)) if suffix in _CSV else _jsonl_records(path, text)
@@ -84,6 +91,9 @@ def _jsonl_records(path: Path, text: str) -> tuple[dict[str, Any] | None, list[R
             if not isinstance(info := data["info"], dict):
                 raise DataError(f"{place}: info {info!r} must be an object")
         else:
+            if info is None:
+                # only an export writes NaN, as its text
+                require_no_nan(data, place)
             records.append(read_record(data, place, f"{path.stem}-{number}"))
     return info, records
 
@@ -96,13 +106,21 @@ def _require_unique(path: Path, records: Iterable[Record]) -> None:
 
 def _account(path: Path, records: Sequence[Record]) -> dict[str, Any]:
     splits: dict[str, list[str]] = {}
+    unread: Counter[str] = Counter()
     for record in records:
         domain = canonical(record.episode.target.domain)
         splits.setdefault(domain, []).append(record.episode.split)
+        unread[domain] += record.unread_prompts
     inputs = [described("plain", path)]
     return combined(
         {
-            domain: account(domain, BUILDER, inputs, found)
+            domain: account(
+                domain,
+                BUILDER,
+                inputs,
+                found,
+                [UNREAD.format(unread[domain])] if unread[domain] else (),
+            )
             for domain, found in sorted(splits.items())
         }
     )

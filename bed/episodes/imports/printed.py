@@ -20,6 +20,7 @@ __all__ = [
     "genes",
     "number",
     "p_value",
+    "position",
     "share",
     "size",
     "status",
@@ -35,6 +36,7 @@ _STATUSES = {"wildtype": WILD_TYPE, "notreported": NOT_REPORTED}
 _MUTATION = re.compile(r"mutat|damaging|driver|hotspot", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(no|not|non|none|never|without|un\w*|absent|negative)\b", re.IGNORECASE)
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
+_PLAIN = re.compile(r"[A-Za-z0-9.+-]+")
 _TISSUE = re.compile(r"^(.*\S)\s+(\S+) TPM$")
 
 
@@ -49,14 +51,16 @@ def text(value: object) -> str:
 
 def number(value: object) -> float:
     """Return a finite number; thousands commas and a typeset minus are read."""
+    plain = _ascii(value) if isinstance(value, str) else value
     try:
-        if isinstance(value, bool):
+        # Python alone takes 1_0 and digits of other scripts for numbers
+        if isinstance(value, bool) or (isinstance(plain, str) and not _PLAIN.fullmatch(plain)):
             raise TypeError
-        found = float(_ascii(value) if isinstance(value, str) else value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise DataError(f"{value!r} is not a number") from None
+        found = float(plain)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"{value!r} is not a number; write it like -1234.5 or 1e-5") from None
     if not math.isfinite(found):
-        raise DataError(f"{value!r} is not a finite number")
+        raise DataError(f"{value!r} is not a finite number; leave it out where it is not known")
     return found
 
 
@@ -70,7 +74,7 @@ def count(value: object) -> int:
     """Return a whole number."""
     found = number(value)
     if not found.is_integer():
-        raise DataError(f"{value!r} is not a whole number")
+        raise DataError(f"{value!r} is not a whole number; mend it or leave it out")
     return int(found)
 
 
@@ -78,7 +82,7 @@ def share(value: object) -> float:
     """Return a probability or a share, in [0, 1]."""
     found = number(value)
     if not 0 <= found <= 1:
-        raise DataError(f"{value!r} is outside [0, 1]")
+        raise DataError(f"{value!r} is outside [0, 1]; mend it or leave it out")
     return found
 
 
@@ -86,8 +90,14 @@ def size(value: object) -> float:
     """Return a number that cannot be negative."""
     found = number(value)
     if found < 0:
-        raise DataError(f"{value!r} is negative")
+        raise DataError(f"{value!r} is negative; mend it or leave it out")
     return found
+
+
+def position(value: object) -> int | str:
+    """Return a place on a chromosome in base pairs, or with the chromosome as text."""
+    said = text(value)
+    return int(said) if said.isascii() and said.isdigit() else said
 
 
 def p_value(value: object) -> float | str:
@@ -101,7 +111,7 @@ def flag(value: object) -> bool:
     """Return yes or no as a flag."""
     found = _FLAGS.get(str(value).strip().casefold())
     if found is None:
-        raise DataError(f"{value!r} is neither yes nor no")
+        raise DataError(f"{value!r} is neither yes nor no; write one of them")
     return found
 
 

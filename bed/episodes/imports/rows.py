@@ -95,14 +95,18 @@ def read_table(path: Path, mapping: ColumnMapping) -> Table:
     if not path.is_file():
         raise DataError(f"{path}: no such file; name the parquet files of the release")
     try:
-        data = pq.read_table(path)
+        with pq.ParquetFile(path) as file:
+            data = file.read()
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path}: not a parquet file, or a damaged one ({error})") from error
+    if twice := sorted({name for name in data.column_names if data.column_names.count(name) > 1}):
+        raise DataError(f"{path}: columns {twice} stand twice; keep one of each")
     columns = mapping.located(data.column_names, str(path))
+    values = {role: _values(path, data, name) for role, name in columns.items()}
     implied = _implied(path, columns)
     rows = tuple(
-        _row(f"{path.name} row {number}", {role: raw[at] for role, at in columns.items()}, implied)
-        for number, raw in enumerate(data.to_pylist(), start=1)
+        _row(f"{path.name} row {number}", dict(zip(values, raw, strict=True)), implied)
+        for number, raw in enumerate(zip(*values.values(), strict=True), start=1)
     )
     if not rows:
         raise DataError(f"{path}: no rows; leave the file out")
@@ -112,6 +116,18 @@ def read_table(path: Path, mapping: ColumnMapping) -> Table:
         for role, said in implied.items()
     )
     return Table(rows, columns, unused, assumed)
+
+
+def _values(path: Path, data: pa.Table, name: str) -> list[Any]:
+    column = data.column(name)
+    try:
+        found: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError, pa.ArrowException) as error:
+        raise DataError(
+            f"{path.name}: column {name!r} ({column.type}) cannot be read ({error}); write it as "
+            "text, UTF-8"
+        ) from error
+    return found
 
 
 def _implied(path: Path, columns: Mapping[str, str]) -> dict[str, str]:

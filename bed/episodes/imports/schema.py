@@ -11,7 +11,10 @@ from typing import Any
 from bed.episodes.imports.labels import STUB_LABELS, TARGET_LABELS
 from bed.episodes.imports.mapping import COLUMNS, DOMAINS
 
-__all__ = ["CSV_COLUMNS", "CSV_PREFIXES", "EXAMPLES", "JSON_SCHEMA", "SCHEMAS", "keys"]
+__all__ = ["CSV_COLUMNS", "CSV_PREFIXES", "EXAMPLES", "JSON_SCHEMA", "LAST_TIER", "SCHEMAS", "keys"]
+
+LAST_TIER = 100
+"""The least relevant tier that can be stated."""
 
 _TEXT = {"type": "string", "minLength": 1}
 _FIELDS = {"type": "object", "description": "JSON values by name"}
@@ -45,7 +48,8 @@ JSON_SCHEMA: Mapping[str, Any] = {
                 "held_out": {**_FIELDS, "description": "the outcome that gives the label"},
                 "prompts": {
                     "type": "object",
-                    "description": "prompts that came with the data, by number of stubs shown",
+                    "description": "prompts that came with the data, by number of stubs shown, "
+                    "which the pool must have",
                     "additionalProperties": {
                         "type": "object",
                         "required": ["system", "user"],
@@ -91,11 +95,19 @@ JSON_SCHEMA: Mapping[str, Any] = {
                 "tier": {
                     "type": "integer",
                     "minimum": 1,
+                    "maximum": LAST_TIER,
                     "description": "relevance, 1 the most; else the domain says",
                 },
                 "fields": {**_FIELDS, "description": "the experiment's structure, never a result"},
                 "result": {
-                    "anyOf": [_TEXT, {"type": "object", "minProperties": 1}],
+                    "anyOf": [
+                        _TEXT,
+                        {
+                            "type": "object",
+                            "minProperties": 1,
+                            "properties": {"supported": {"type": "boolean"}},
+                        },
+                    ],
                     "description": "in words, or the outcome's fields",
                 },
                 "supported": {
@@ -108,8 +120,8 @@ JSON_SCHEMA: Mapping[str, Any] = {
                     "required": ["tier", "tag"],
                     "additionalProperties": False,
                     "properties": {
-                        "tier": {"type": "integer"},
-                        "tag": {"type": "string"},
+                        "tier": {"type": "integer", "minimum": 1, "maximum": LAST_TIER},
+                        "tag": _TEXT,
                     },
                 },
             },
@@ -241,8 +253,11 @@ def _csv_text() -> str:
             *named,
             *prefixed,
             "",
-            "Cells of the last four kinds are JSON values where they can be (3, 0.5, true, [1]);",
-            'others are text; write """19""" for the text 19. Blank cells are absent.',
+            "Cells of the last four kinds are read as the domain has the field: genes, SNPs and",
+            "other names are text to the letter, measurements are numbers. Fields that no domain",
+            "knows are JSON values where they can be (3, 0.5, 1e-05, true, [1]), others are text;",
+            "a column with 001 or 1E5 in it holds ids, and all its numbers stay text. Write",
+            '"""19""" for the text 19. Blank cells are absent.',
             "",
             "Example:",
             EXAMPLES["csv"],

@@ -1,6 +1,7 @@
 """JSON without the liberties that Python takes: nothing is dropped, nothing is no JSON."""
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -8,8 +9,12 @@ from typing import Any
 
 from bed.errors import DataError
 
-__all__ = ["NotJSONError", "loads"]
+__all__ = ["MOST_NESTED", "NotJSONError", "loads"]
 
+MOST_NESTED = 50
+"""Levels of objects and lists, one inside the other."""
+
+_NOT_ZERO = re.compile(r"[-0.]*[1-9]")
 _SURROGATE = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
 
 
@@ -26,17 +31,24 @@ def loads(text: str) -> Any:
     Raises:
         NotJSONError: for a text that is not JSON, or not whole.
         DataError: for JSON with a bare NaN or Infinity, a key that stands twice in one object, half
-            of a surrogate pair, too deep a nesting, or an integer too long to
-            read.
+            of a surrogate pair, more than MOST_NESTED levels, or a number that no float can hold.
     """
     try:
         found = json.loads(
-            text, parse_int=_integer, parse_constant=_refused, object_pairs_hook=_unique
+            text,
+            parse_int=_integer,
+            parse_float=_finite,
+            parse_constant=_refused,
+            object_pairs_hook=_unique,
         )
+        if _depth(found) > MOST_NESTED:
+            raise RecursionError
         if _SURROGATE.search(text):
             json.dumps(found, ensure_ascii=False).encode()
     except RecursionError as error:
-        raise DataError("nested too deeply; write flat fields") from error
+        raise DataError(
+            f"nested too deeply: more than {MOST_NESTED} levels; write flat fields"
+        ) from error
     except UnicodeEncodeError as error:
         raise DataError(
             f"half a surrogate pair ({error.reason}); mend the escape \\ud..."
@@ -50,10 +62,29 @@ def loads(text: str) -> Any:
 
 
 def _integer(digits: str) -> int:
-    try:
-        return int(digits)
-    except ValueError as error:
-        raise DataError(f"a number of {len(digits)} digits; write it as text") from error
+    _finite(digits)
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    found = float(digits)
+    if math.isinf(found) or (not found and _NOT_ZERO.match(digits)):
+        shown = digits if len(digits) <= 20 else f"a number of {len(digits)} digits"
+        raise DataError(
+            f"{shown} is out of the range of numbers, 1e-308 to 1e308; write it as text"
+        )
+    return found
+
+
+def _depth(value: Any) -> int:
+    """Return how many levels of objects and lists stand one inside the other."""
+    levels, inner = 0, [value]
+    while inner := [item for item in inner if isinstance(item, dict | list)]:
+        levels += 1
+        inner = [
+            part for item in inner for part in (item.values() if isinstance(item, dict) else item)
+        ]
+    return levels
 
 
 def _refused(constant: str) -> None:

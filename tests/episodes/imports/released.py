@@ -35,7 +35,7 @@ def knockout(tag: str, gene: str, line: str, effect: str, p: str) -> Row:
     }
 
 
-def depmap(episode: str = "dm-1", label: int = 0, **more: Any) -> Row:
+def depmap(episode: str = "dm-1", label: Any = 0, **more: Any) -> Row:
     """An episode of four stubs, one of each kind of relation."""
     stubs = [
         knockout(NEAR, "AAA1", "LINE2", "-0.71", "0.92"),
@@ -66,6 +66,13 @@ def at(k: int, row: Row, **more: Any) -> Row:
     return {**row, "k": k, "stubs": row["stubs"][:k], **prompts, **more}
 
 
+def result(**values: Any) -> Row:
+    """An episode with some values of its first result changed."""
+    row = depmap()
+    row["stubs"][0]["result"] |= values
+    return row
+
+
 def from_example(example: Mapping[str, Any]) -> Row:
     """One of the paper's worked examples as a row."""
     stubs = []
@@ -92,11 +99,16 @@ def write_nested(path: Path, rows: Iterable[Row]) -> Path:
 
 
 def write_json(path: Path, rows: Iterable[Row]) -> Path:
-    """Write targets and stubs as JSON text."""
+    """Write targets and stubs as JSON text; what is text already, or no structure, as it is."""
     return write_nested(
         path,
         [
-            {**row, "target": json.dumps(row["target"]), "stubs": json.dumps(row["stubs"])}
+            {
+                name: json.dumps(value)
+                if name in ("target", "stubs") and isinstance(value, dict | list)
+                else value
+                for name, value in row.items()
+            }
             for row in rows
         ],
     )
@@ -123,3 +135,6 @@ def write_listed(path: Path, rows: Iterable[Row]) -> Path:
             for row in rows
         ],
     )
+
+
+LAYOUTS = {"nested": write_nested, "json": write_json, "listed": write_listed}

@@ -22,7 +22,7 @@ TYPES: Mapping[str, tuple[type, ...]] = {
 KEYWORDS = {
     *("$schema", "$defs", "$ref", "title", "description", "default", "type", "enum", "anyOf"),
     *("required", "properties", "additionalProperties", "items", "minItems", "minLength"),
-    *("minProperties", "minimum", "exclusiveMinimum"),
+    *("minProperties", "minimum", "maximum", "exclusiveMinimum"),
 }
 
 
@@ -47,7 +47,11 @@ def is_valid(value: Any, schema: Any) -> bool:
         return bool(len(value) >= schema.get("minLength", 0))
     if isinstance(value, int | float):
         above = value > schema.get("exclusiveMinimum", -float("inf"))
-        return bool(above and value >= schema.get("minimum", -float("inf")))
+        return bool(
+            above
+            and value >= schema.get("minimum", -float("inf"))
+            and value <= schema.get("maximum", float("inf"))
+        )
     return True
 
 
@@ -89,16 +93,21 @@ def variants() -> list[tuple[str, Any, bool]]:
     of_experiment: list[tuple[dict[str, Any], bool]] = [
         ({"cost": 0}, False),
         ({"cost": "1"}, False),
+        ({"cost": True}, False),
         ({"is_repeatable": True}, True),
         ({"is_repeatable": 1}, False),
         ({"tier": 0}, False),
         ({"tier": 1.5}, False),
+        ({"tier": 101}, False),
         ({"fields": []}, False),
         ({"result": ""}, False),
         ({"result": {"a": 1}}, True),
+        ({"result": {"supported": "yes"}}, False),
         ({"supported": "true"}, False),
         ({"relation": {"tier": 2, "tag": "t"}}, True),
         ({"relation": {"tag": "t"}}, False),
+        ({"relation": {"tier": -5, "tag": "t"}}, False),
+        ({"relation": {"tier": 2, "tag": ""}}, False),
         ({"note": "n"}, False),
     ]
     found = [(str(change), {**first, **change}, good) for change, good in changes]

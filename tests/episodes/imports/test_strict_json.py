@@ -36,7 +36,10 @@ def test_what_is_no_json(text: str) -> None:
         ("-Infinity", "bare -Infinity is no JSON"),
         ('{"a": {"b": 1, "b": 2}}', r"keys \['b'\] stand twice"),
         ('"\\uD800"', "half a surrogate pair"),
-        ("1" * 5_000, "a number of 5000 digits"),
+        ("1" * 5_000, "a number of 5000 digits is out of the range of numbers"),
+        ("1e999", "1e999 is out of the range of numbers"),
+        ("-3E-971", "-3E-971 is out of the range of numbers.*; write it as text"),
+        ('{"a": ' * 51 + "1" + "}" * 51, "nested too deeply: more than 50 levels"),
         ("[" * 100_000, "nested too deeply"),
     ],
 )

@@ -1,0 +1,136 @@
+"""Engine files: what they may say, and how what they may not is named."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bed.engine import load_engine
+from bed.engine.settings import ClassifierSettings, VerbalSettings
+from bed.errors import DataError
+from tests.engine.files import written
+
+URL = "http://127.0.0.1:8101"
+PLAIN = {
+    "endpoints": {"judge": {"urls": [URL]}},
+    "belief": {"kind": "classifier", "endpoint": "judge", "model": "m"},
+    "simulator": {"kind": "stand-in"},
+}
+
+
+def test_a_small_file_has_defaults(tmp_path: Path) -> None:
+    engine = load_engine(written(tmp_path, PLAIN))
+    assert isinstance(engine.belief, ClassifierSettings)
+    assert engine.belief.batch_size == 64
+    assert engine.endpoint("judge").urls == (URL,)
+    assert engine.policy.base_rates
+    assert engine.uses_stand_ins
+    assert list(engine.parts()) == ["belief", "simulator"]
+
+
+def test_an_endpoint_may_be_a_server_of_the_file(tmp_path: Path) -> None:
+    tables = {
+        **PLAIN,
+        "endpoints": {"judge": {"serve": "judge"}},
+        "serve": {"judge": {"model": "models/judge", "kind": "classifier", "port": 8107}},
+        "belief": {"kind": "classifier", "endpoint": "judge"},
+    }
+    engine = load_engine(written(tmp_path, tables))
+    assert engine.endpoint("judge").urls == ("http://127.0.0.1:8107",)
+    assert isinstance(engine.belief, ClassifierSettings)
+    assert engine.model_of(engine.belief) == "models/judge"
+
+
+def test_a_released_model_is_a_preset_whose_keys_can_be_overridden(tmp_path: Path) -> None:
+    name = "EdisonScientific/Ibis0-30B-A3B-Classifier"
+    belief = {"preset": name, "endpoint": "judge", "revision": "holdout-gwas"}
+    engine = load_engine(written(tmp_path, {**PLAIN, "belief": belief}))
+    assert isinstance(engine.belief, ClassifierSettings)
+    assert (engine.belief.model, engine.belief.revision) == (name, "holdout-gwas")
+    thinking = {"preset": "EdisonScientific/Ibis0-30B-A3B-Thinking", "endpoint": "judge"}
+    engine = load_engine(written(tmp_path, {**PLAIN, "belief": thinking}))
+    assert isinstance(engine.belief, VerbalSettings)
+    assert engine.belief.thinking
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"belief": {"kind": "oracle"}}, r"belief.kind is 'oracle'.*use one of 'classifier'"),
+        ({"belief": {}}, "belief.kind is missing"),
+        (
+            {"belief": {**PLAIN["belief"], "bach_size": 3}},
+            r"belief.bach_size is no key here \(did you mean 'batch_size'\?\)",
+        ),
+        ({"belief": {**PLAIN["belief"], "batch_size": 0}}, "belief.batch_size is 0; give"),
+        ({"belief": {**PLAIN["belief"], "thinking": "yes"}}, "belief.thinking is 'yes'; give true"),
+        (
+            {"belief": {"kind": "classifier", "endpoint": "jugde", "model": "m"}},
+            r"belief.endpoint is 'jugde' \(did you mean 'judge'\?\)",
+        ),
+        ({"belief": {"kind": "classifier", "endpoint": "judge"}}, "belief.model is missing"),
+        ({"endpoints": {"judge": {}}}, "endpoints.judge must have either urls"),
+        ({"endpoints": {"judge": {"urls": ["localhost"]}}}, "'localhost' is no base URL"),
+        ({"endpoints": {"judge": {"serve": "x"}}}, "endpoints.judge.serve is 'x'; there is none"),
+        ({"engine": {}}, "engine is no key here"),
+        ({"policy": {"slope": -1.0}}, "policy.slope is -1.0; give a number above 0"),
+        ({"belief": {"preset": "Ibis0"}}, "belief.preset is 'Ibis0'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_wrong_is_named_with_its_key(
+    tmp_path: Path, change: Mapping[str, Any], message: str
+) -> None:
+    path = written(tmp_path, {**PLAIN, **change})
+    with pytest.raises(DataError, match=message) as error:
+        load_engine(path)
+    assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"endpoints": {"judge": {"urls": [URL], "key_env": "sk-live-123"}}},
+        {"endpoints": {"judge": {"urls": [URL], "api_key": "sk-live-123"}}},
+        {"endpoints": {"judge": {"urls": ["http://me:sk-live-123@host:1"]}}},
+        {"naive": {"endpoint": "judge", "model": "m", "extra": {"token": "sk-live-123"}}},
+    ],
+    ids=["in place of a name", "beside it", "in a URL", "in the body"],
+)
+def test_a_secret_in_the_file_is_refused_and_not_shown(
+    tmp_path: Path, change: Mapping[str, Any]
+) -> None:
+    with pytest.raises(DataError, match="environment variable") as error:
+        load_engine(written(tmp_path, {**PLAIN, **change}))
+    assert "sk-live-123" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(b"[belief", "is no TOML"), (b"\xff", "is not UTF-8")],
+    ids=["broken", "latin-1"],
+)
+def test_a_file_that_is_no_toml_is_named(tmp_path: Path, text: bytes, message: str) -> None:
+    path = tmp_path / "engine.toml"
+    path.write_bytes(text)
+    with pytest.raises(DataError, match=message):
+        load_engine(path)
+    with pytest.raises(DataError, match="cannot be read"):
+        load_engine(tmp_path / "nowhere.toml")
+
+
+def test_what_answers_depend_on_is_told_without_addresses_or_secrets(tmp_path: Path) -> None:
+    (tmp_path / "system.txt").write_text("Judge.")
+    tables = {
+        **PLAIN,
+        "endpoints": {"judge": {"urls": [URL], "key_env": "MY_KEY"}},
+        "belief": {**PLAIN["belief"], "system": {"tahoe": "system.txt"}, "revision": "v1"},
+    }
+    found = load_engine(written(tmp_path, tables)).identity()
+    assert found["belief"]["system"] == {"expression": "Judge."}
+    assert found["belief"]["revision"] == "v1"
+    assert "8101" not in str(found)
+    assert "MY_KEY" not in str(found)
+    faster = {**tables, "endpoints": {"judge": {"urls": [URL + "0"], "tries": 9}}}
+    assert load_engine(written(tmp_path, faster)).identity() == found

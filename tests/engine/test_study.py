@@ -1,0 +1,197 @@
+"""Simulation, check and command line over servers on loopback that play vLLM."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bed.cli import app
+from bed.engine import check_engine, connected, engine_study
+from bed.episodes import write_episodes
+from bed.episodes.files import EpisodeFile
+from bed.errors import DataError
+from bed.report import report
+from bed.simulation import simulate
+from tests.engine.fake_server import FakeServer, serving
+from tests.engine.files import engine, written
+from tests.factories import graded_episodes
+
+POLICIES = ["random", "relevance", "uncertainty", "naive", "eig-nested", "eig-simulate", "eig"]
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[FakeServer]:
+    with serving("classifier", jitter=0.01) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def writer() -> Iterator[FakeServer]:
+    with serving("chat") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def episodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A few graded episodes, most of them to train on."""
+    from dataclasses import replace
+
+    graded = graded_episodes()[:30]
+    split = [replace(e, split="test" if i < 6 else "train") for i, e in enumerate(graded)]
+    path = tmp_path_factory.mktemp("episodes") / "graded.parquet"
+    write_episodes(path, EpisodeFile(tuple(split), {"builder": "test"}))
+    return path
+
+
+def test_every_policy_runs_with_served_models(
+    tmp_path: Path, judge: FakeServer, writer: FakeServer, episodes: Path
+) -> None:
+    served = engine(tmp_path, judge.url, writer.url)
+    with connected(served, episodes) as sources:
+        study = engine_study(sources, episodes, num_steps=2)
+        assert list(study.policies) == [*POLICIES, "hindsight"]
+        found = report(simulate(study))
+        tallies = sources.tallies()
+    for name in POLICIES:
+        assert found["policies"][name]["steps_without_choice"] == 0
+        assert found["policies"][name]["failed"] == 0
+    assert found["policies"]["naive"]["fallbacks"] == 0
+    assert tallies["judge"]["requests"] > 0
+    assert tallies["chat"]["completion_tokens"] > 0
+
+
+def test_the_same_seed_gives_the_same_run(
+    tmp_path: Path, judge: FakeServer, writer: FakeServer, episodes: Path
+) -> None:
+    judge.jitter = 0.0
+    runs = []
+    for limit in (1, 16):
+        more = {"endpoints": {}}
+        more["endpoints"] = {
+            "judge": {"urls": [judge.url], "max_in_flight": limit},
+            "chat": {"urls": [writer.url], "max_in_flight": limit},
+        }
+        with connected(engine(tmp_path, "", "", **more), episodes) as sources:
+            runs.append(simulate(engine_study(sources, episodes, ["naive", "eig"], num_steps=2)))
+    judge.jitter = 0.01
+    assert runs[0].drop_attrs().equals(runs[1].drop_attrs())
+
+
+def test_choices_at_random_are_counted_and_said(
+    tmp_path: Path, judge: FakeServer, episodes: Path
+) -> None:
+    with serving("chat", garbage=True) as writer:
+        served = engine(tmp_path, judge.url, writer.url)
+        with connected(served, episodes) as sources:
+            found = report(simulate(engine_study(sources, episodes, ["naive"], num_steps=1)))
+    row = found["policies"]["naive"]
+    assert row["fallbacks"] == row["choices"] > 0
+    assert "no <choice> can be read in 'I would rather not say.'" in row["fallback"]
+
+
+def test_a_policy_without_its_model_is_refused(tmp_path: Path, episodes: Path) -> None:
+    path = written(tmp_path, {"belief": {"kind": "stand-in"}, "simulator": {"kind": "stand-in"}})
+    result = CliRunner().invoke(
+        app, ["simulate", "--engine", str(path), "--episodes", str(episodes), "--policy", "naive"]
+    )
+    assert isinstance(result.exception, DataError)
+    assert "a table [naive]" in str(result.exception)
+
+
+def test_stand_ins_and_served_models_mix(tmp_path: Path, judge: FakeServer, episodes: Path) -> None:
+    mixed = engine(
+        tmp_path, judge.url, judge.url, simulator={"kind": "stand-in"}, tracker={"kind": "stand-in"}
+    )
+    with connected(mixed, episodes) as sources:
+        study = engine_study(sources, episodes, ["eig"], num_steps=1)
+        assert type(study.policies["eig"].estimator).__name__ == "ScreenedEIG"  # type: ignore[attr-defined]
+        assert list(study.trackers) == ["own", "tracker"]
+        assert report(simulate(study))["policies"]["eig"]["choices"] > 0
+
+
+def test_each_part_is_tried(
+    tmp_path: Path, judge: FakeServer, writer: FakeServer, episodes: Path
+) -> None:
+    for source in (None, episodes):
+        with connected(engine(tmp_path, judge.url, writer.url), source) as sources:
+            found = {finding.part: finding for finding in check_engine(sources, source)}
+        wanted = {"endpoints.judge", "endpoints.chat", "belief", "naive"}
+        assert {part for part, finding in found.items() if finding.is_sound} >= wanted
+        belief = "\n".join(found["belief"].lines)
+        assert "its head is loaded" in belief
+        (noise,) = re.findall(r"noise = (\S+)", belief)
+        # batches of 16 and of 5 move the logit by .15 and .04
+        assert 0.05 < float(noise) < 0.2
+
+
+def test_a_part_that_fails_is_said_and_the_others_are_tried(
+    tmp_path: Path, judge: FakeServer, episodes: Path
+) -> None:
+    dead = {"urls": ["http://127.0.0.1:9"], "tries": 1, "patience": 0.0}
+    served = {
+        "endpoints": {"judge": {"urls": [judge.url]}, "chat": dead},
+        "naive": {"endpoint": "chat", "model": "tiny"},
+    }
+    path = engine(tmp_path, judge.url, "", **served).file
+    result = CliRunner().invoke(app, ["engine", "check", str(path)])
+    assert result.exit_code == 1
+    assert "[belief] works" in result.output
+    assert "[naive] FAILED" in result.output
+    assert "cannot connect" in result.output
+
+
+def test_a_model_that_is_not_served_is_named(tmp_path: Path, judge: FakeServer) -> None:
+    belief = {"kind": "logprob", "endpoint": "judge", "model": "large", "tokenizer": "t"}
+    served = engine(tmp_path, judge.url, judge.url, belief=belief)
+    with connected(served) as sources:
+        found = {finding.part: finding for finding in check_engine(sources)}
+    assert not found["endpoints.judge"].is_sound
+    assert "serves tiny, but [belief] asks for 'large'" in found["endpoints.judge"].lines[0]
+
+
+def test_the_command_line_shows_what_was_sent_and_resumes(
+    tmp_path: Path, judge: FakeServer, writer: FakeServer, episodes: Path
+) -> None:
+    path = engine(tmp_path, judge.url, writer.url).file
+    command = ["simulate", "--engine", str(path), "--episodes", str(episodes), "--steps", "1"]
+    command += ["--policy", "naive", "--policy", "eig", "--out", str(tmp_path / "run.nc")]
+    shown = CliRunner().invoke(app, command)
+    assert shown.exit_code == 0, shown.output
+    assert re.search(r"endpoint judge: .*requests", shown.output)
+    again = CliRunner().invoke(app, [*command, "--resume", "--json"])
+    assert again.exit_code == 0, again.output
+    assert json.loads(again.stdout)["run"]["endpoints"] == {"chat": {}, "judge": {}}
+    other = engine(tmp_path, judge.url, writer.url, policy={"slope": 0.5}).file
+    refused = CliRunner().invoke(app, [*command, "--resume"])
+    assert other == path
+    assert isinstance(refused.exception, DataError)
+
+
+def test_servers_are_started_and_stopped_by_the_command(tmp_path: Path) -> None:
+    """A server that is none: the command says so, shows its log and leaves nothing behind."""
+    serve = {"model": "m", "kind": "chat", "port": 8199, "device": "cpu", "python": sys.executable}
+    tables = {
+        "belief": {"kind": "stand-in"},
+        "simulator": {"kind": "stand-in"},
+        "serve": {"writer": serve},
+    }
+    path = written(tmp_path, tables)
+    command = [sys.executable, "-c", "from bed.cli import main; main()", "serve", str(path)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ}
+    )
+    try:
+        output, _ = process.communicate(timeout=120)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+    assert process.returncode == 2
+    assert "ended with status" in output
+    assert (tmp_path / "writer.log").is_file()
