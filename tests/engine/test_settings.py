@@ -1,14 +1,27 @@
 """Engine files: what they may say, and how what they may not is named."""
 
+import re
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from bed.engine import load_engine
-from bed.engine.settings import ClassifierSettings, VerbalSettings
+from bed.engine.settings import (
+    BeliefSettings,
+    Calibration,
+    ChatSettings,
+    ClassifierSettings,
+    EndpointSettings,
+    PolicySettings,
+    SimulatorSettings,
+    VerbalSettings,
+)
 from bed.errors import DataError
+from bed.serve import ServeSpec
+from tests.conftest import ROOT
 from tests.engine.files import written
 
 URL = "http://127.0.0.1:8101"
@@ -134,3 +147,16 @@ def test_what_answers_depend_on_is_told_without_addresses_or_secrets(tmp_path: P
     assert "MY_KEY" not in str(found)
     faster = {**tables, "endpoints": {"judge": {"urls": [URL + "0"], "tries": 9}}}
     assert load_engine(written(tmp_path, faster)).identity() == found
+
+
+def test_the_documented_example_can_be_read_and_every_key_is_documented(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "engine.md").read_text()
+    (tmp_path / "golden.jsonl").write_text("")
+    path = tmp_path / "engine.toml"
+    path.write_text(re.findall(r"```toml\n(.*?)```", text, re.DOTALL)[0])
+    assert list(load_engine(path).parts()) == ["belief", "simulator", "naive"]
+    documented = set(re.findall(r"`([a-z_]+)`", text))
+    for kind in (*get_args(BeliefSettings), *get_args(SimulatorSettings), ChatSettings):
+        assert {item.name for item in fields(kind)} <= documented
+    for kind in (EndpointSettings, ServeSpec, PolicySettings, Calibration):
+        assert {item.name for item in fields(kind)} <= documented
