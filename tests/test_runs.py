@@ -30,7 +30,14 @@ def test_a_flipped_byte_of_a_figure_is_found(run: xr.Dataset, tmp_path: Path, na
         load_run(path)
 
 
+@pytest.mark.parametrize("name", ["raw_coherence_gap", "fallback"])
+def test_a_run_that_lacks_an_array_is_refused(run: xr.Dataset, tmp_path: Path, name: str) -> None:
+    save_run(run.drop_vars(name), tmp_path / "old.nc")
+    with pytest.raises(DataError, match=f"lacks {name}: of another version"):
+        load_run(tmp_path / "old.nc")
+
+
 def test_a_run_of_another_version_is_refused(run: xr.Dataset, tmp_path: Path) -> None:
-    save_run(run.drop_vars("raw_coherence_gap"), tmp_path / "old.nc")
-    with pytest.raises(DataError, match="lacks raw_coherence_gap: of another version"):
+    save_run(run.assign_attrs(schema="bed-run/2"), tmp_path / "old.nc")
+    with pytest.raises(DataError, match="has schema 'bed-run/2', not 'bed-run/3'; run it again"):
         load_run(tmp_path / "old.nc")

@@ -9,18 +9,20 @@ import pytest
 import xarray as xr
 
 from bed.belief import ExactBelief, Repeated
+from bed.cli.tables import print_report
 from bed.engine import world_study
 from bed.episodes.synthetic import sample_world_episodes
 from bed.errors import DataError
 from bed.estimators import FactoredEIG, Scores, ScreenedEIG
 from bed.evidence import Episode, Fields, Outcome, Stub
-from bed.policies import InformationPolicy, RandomPolicy
+from bed.policies import InformationPolicy, NaivePolicy, RandomPolicy
 from bed.protocols import BeliefModel, BeliefQuery, Beliefs, DesignProblem, Policy
 from bed.report import report
 from bed.runs import load_run, save_run
 from bed.simulation import Study, simulate
 from bed.worlds import World
-from tests.factories import BentBelief
+from tests.doubles import chat
+from tests.factories import TARGET, BentBelief, ScriptedBelief, flag, plains
 
 NAMES = ("random", "eig", "exact")
 
@@ -249,3 +251,33 @@ def test_a_run_counts_what_cannot_be_told_from_the_best(study: Study, run: xr.Da
         assert (counts >= noisy["num_tied"].values[p]).all()
         assert found[name]["not_told_apart"] == (counts > 1).sum()
     assert found["sampled"]["not_told_apart"] > found["exact"]["not_told_apart"]
+
+
+def test_choices_made_at_random_are_counted_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Some answers can be read and some cannot; the first reason is told to the letter."""
+    pool = tuple(flag(x, True) for x in plains(5))
+    episodes = [Episode(f"e{i}", TARGET, i % 2, pool, (1,) * 5, ("a",) * 5) for i in range(6)]
+    of = chat(lambda body: "<choice>0</choice>" if body["seed"] % 2 else "the first [bold]")
+    policies: dict[str, Policy] = {"random": RandomPolicy(), "naive": NaivePolicy(of)}
+    tracker = ScriptedBelief(lambda query: 0.6)
+    naive = Study(episodes, policies, {"scripted": tracker}, num_steps=4)
+    save_run(simulate(naive), tmp_path / "run.nc")
+    run = load_run(tmp_path / "run.nc")
+    fell_back = run["fallback"].sel(policy="naive").values != ""
+    assert 0 < fell_back.sum() < fell_back.size
+    assert (run["chosen"].sel(policy="naive").values >= 0).all()
+    assert (run["fallback"].sel(policy="random").values == "").all()
+    whole = report(run, num_draws=10)
+    found = whole["policies"]
+    assert found["naive"]["fallbacks"] == fell_back.sum()
+    assert found["naive"]["fallback"] == "no <choice> can be read in 'the first [bold]'"
+    assert (found["random"]["fallbacks"], found["random"]["fallback"]) == (0, None)
+    print_report(whole)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert (
+        f"naive: {fell_back.sum()} of 24 choices made at random; the first: no <choice> can be "
+        "read in 'the first [bold]'" in printed
+    )
+    assert "random: 0 of" not in printed

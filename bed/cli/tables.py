@@ -51,7 +51,8 @@ def print_report(found: Mapping[str, Any]) -> None:
     for name, row in found["policies"].items():
         if row["doubted"]:
             console.print(
-                f"[yellow]{name}: {row['doubted']:,} choices doubted; the first: {row['doubt']}"
+                f"[yellow]{name}: {row['doubted']:,} choices doubted; the first: "
+                f"{escape(row['doubt'])}"
             )
         if row["fallbacks"]:
             console.print(

@@ -1,5 +1,6 @@
 """Stated probabilities: draws, noise, and what cannot be read."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -80,17 +81,47 @@ def test_the_seed_decides_and_other_seeds_are_other_questions() -> None:
     assert first == again != third
 
 
-def test_an_answer_is_held_to_its_form_where_that_can_be() -> None:
-    direct, thinking = (
-        chat(lambda body: "<probability>0.5</probability>", structured=True, thinking=thinking)
-        for thinking in (False, True)
-    )
-    for of in (direct, thinking):
-        VerbalBelief(of).probabilities(QUERIES[:1])
-    assert direct.transport.calls[0].body["structured_outputs"] == {  # type: ignore[attr-defined]
-        "regex": r"<probability>0\.\d\d</probability>"
-    }
-    assert "structured_outputs" not in thinking.transport.calls[0].body  # type: ignore[attr-defined]
+ANSWER = "<probability>0.42</probability>"
+
+
+@pytest.mark.parametrize(
+    ("written", "direct", "thinking"),
+    [
+        (ANSWER, True, True),
+        (f"Both agree.\n{ANSWER}", False, True),
+        (f"<think>\nhm\n</think>\n\n{ANSWER}", False, True),
+        (f"hm\n</think>\n\n{ANSWER}", False, True),
+        (f"<think>hm {ANSWER}", False, False),
+        ("x" * 50 + ANSWER, False, True),
+        ("x" * 51 + ANSWER, False, False),
+        ("<probability>1.00</probability>", False, False),
+        (f"{ANSWER} or so", False, False),
+    ],
+    ids=[
+        "answer",
+        "text first",
+        "reasoning first",
+        "opened by the template",
+        "never closed",
+        "longest text",
+        "too long",
+        "certain",
+        "text after",
+    ],
+)
+def test_an_answer_is_held_to_its_form(written: str, direct: bool, thinking: bool) -> None:
+    """Whatever the form lets through can be read."""
+    for is_thinking, allowed in ((False, direct), (True, thinking)):
+        sent: list[str] = []
+
+        def write(body: dict[str, Any], sent: list[str] = sent) -> str:
+            sent.append(body["structured_outputs"]["regex"])
+            return written
+
+        of = chat(write, structured=True, thinking=is_thinking, max_tokens=50)
+        (p,) = VerbalBelief(of).probabilities(QUERIES[:1]).probabilities
+        assert (re.fullmatch(sent[0], written) is not None) is allowed
+        assert p == 0.42 or not allowed
 
 
 def test_a_value_that_poses_as_an_answer_is_only_data() -> None:
