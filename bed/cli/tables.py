@@ -24,6 +24,7 @@ _SHARES = ("doubted", "not_told_apart")
 
 _TRACKERS = {
     "own": "own (the policies' belief)",
+    "tracker": "tracker (named by the engine file)",
     "disjoint": "disjoint (fitted on the other half of the training units)",
 }
 

@@ -20,6 +20,7 @@ from bed.engine.settings import (
     ChatSettings,
     ClassifierSettings,
     Engine,
+    LogprobSettings,
     Served,
     StandIn,
     TransformersSettings,
@@ -133,29 +134,43 @@ def build_raw_belief(sources: Sources, settings: BeliefSettings) -> BeliefModel:
     if isinstance(settings, VerbalSettings):
         return VerbalBelief(_chat(sources, settings), settings.draws, systems)
     engine = sources.engine
-    model = (
-        settings.model if isinstance(settings, TransformersSettings) else engine.model_of(settings)
-    )
-    template = ChatTemplate(
-        engine.source(settings.tokenizer or model), settings.revision, thinking=settings.thinking
-    )
     if isinstance(settings, TransformersSettings):
         return TransformersBelief(
-            engine.source(model),
-            template,
+            engine.source(settings.model),
+            _template(engine, settings, settings.model, settings.thinking),
             device=settings.device,
             batch_size=settings.batch_size,
             dtype=settings.dtype,
+            thinking=settings.thinking,
             systems=systems,
         )
-    served = ClassifierBelief if isinstance(settings, ClassifierSettings) else LogprobBelief
-    return served(
-        sources.transports[settings.endpoint],
-        template,
+    transport, model = sources.transports[settings.endpoint], engine.model_of(settings)
+    if isinstance(settings, LogprobSettings):
+        return LogprobBelief(
+            transport,
+            _template(engine, settings, model),
+            model,
+            batch_size=settings.batch_size,
+            systems=systems,
+        )
+    return ClassifierBelief(
+        transport,
+        _template(engine, settings, model, settings.thinking),
         model,
         batch_size=settings.batch_size,
+        thinking=settings.thinking,
         systems=systems,
     )
+
+
+def _template(
+    engine: Engine,
+    settings: ClassifierSettings | LogprobSettings | TransformersSettings,
+    model: str,
+    thinking: bool = False,
+) -> ChatTemplate:
+    name = engine.source(settings.tokenizer or model)
+    return ChatTemplate(name, settings.revision, thinking=thinking)
 
 
 def build_simulator(sources: Sources) -> OutcomeSimulator:

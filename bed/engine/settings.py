@@ -88,12 +88,11 @@ class _Tokenized(Served):
     Attributes:
         tokenizer: name on the hub or folder; by default the model's.
         revision: branch, tag or commit of the model and its tokenizer on the hub.
-        thinking: whether the prompt asks for reasoning, as the model was trained.
+        batch_size: prompts of one request.
     """
 
     tokenizer: str | None = None
     revision: str | None = None
-    thinking: bool = False
     batch_size: Count = 64
 
 
@@ -122,11 +121,13 @@ class ClassifierSettings(_Tokenized):
     """`[belief] kind = "classifier"`: a classification head served by vLLM.
 
     Attributes:
+        thinking: whether prompts ask for reasoning, as the model was trained.
         golden: JSON lines of prompts with the answers that the model must give.
         noise: standard error of an answer's log odds; None where unknown.
     """
 
     kind: Literal["classifier"]
+    thinking: bool = False
     golden: Path | None = None
     noise: NonNegative | None = None
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bed.belief import PermutationAveraged, Recalibrated, Repeated, fit_platt
+from bed.belief import PermutationAveraged, Recalibrated, Repeated, WithNoise, fit_platt
 from bed.errors import DataError
 from bed.information import log_odds, probability
 from bed.protocols import BeliefQuery
@@ -71,6 +71,8 @@ def test_platt_of_certain_and_separable_forecasts_is_finite() -> None:
         (lambda: Recalibrated(ScriptedBelief(first_counts_most), 1, math.nan), "intercept nan"),
         (lambda: PermutationAveraged(ScriptedBelief(first_counts_most), 0), "at least one order"),
         (lambda: Repeated(ScriptedBelief(first_counts_most), 1), "num_draws is 1; .* two draws"),
+        (lambda: WithNoise(ScriptedBelief(first_counts_most), -0.1), "noise -0.1 must be"),
+        (lambda: WithNoise(ScriptedBelief(first_counts_most), math.nan), "noise nan must be"),
     ],
 )
 def test_invalid_settings_are_refused(call: Callable[[], object], message: str) -> None:
@@ -222,3 +224,19 @@ def test_recalibration_stretches_the_noise() -> None:
     assert mended == pytest.approx(0.4 * raw)
     plain = Recalibrated(ScriptedBelief(by_seed), 0.4)
     assert plain.probabilities([BeliefQuery(TARGET)]).noise is None
+
+
+def test_measured_noise_stands_in_for_what_a_model_does_not_tell() -> None:
+    silent = ScriptedBelief(lambda query: "no parse" if query.seed == 1 else 0.7)
+    queries = [BeliefQuery(TARGET, (), seed) for seed in range(3)]
+    answers = WithNoise(silent, 0.2).probabilities(queries)
+    assert answers.reasons == (None, "no parse", None)
+    assert answers.noise == pytest.approx([0.2, math.nan, 0.2], nan_ok=True)
+    # one order tells no noise; the larger of two that are told stays
+    unknown = PermutationAveraged(ScriptedBelief(first_counts_most), 1)
+    assert WithNoise(unknown, 0.2).probabilities(queries).noise == pytest.approx([0.2] * 3)
+    told = Repeated(ScriptedBelief(by_seed), 4).probabilities(queries).noise
+    assert told is not None
+    between = float(np.median(told))
+    both = WithNoise(Repeated(ScriptedBelief(by_seed), 4), between).probabilities(queries).noise
+    assert both == pytest.approx(np.maximum(told, between))

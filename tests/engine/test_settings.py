@@ -25,11 +25,12 @@ from tests.conftest import ROOT
 from tests.engine.files import written
 
 URL = "http://127.0.0.1:8101"
-PLAIN = {
+PLAIN: dict[str, Any] = {
     "endpoints": {"judge": {"urls": [URL]}},
     "belief": {"kind": "classifier", "endpoint": "judge", "model": "m"},
     "simulator": {"kind": "stand-in"},
 }
+SERVER = {"model": "m", "kind": "classifier", "port": 8107}
 
 
 def test_a_small_file_has_defaults(tmp_path: Path) -> None:
@@ -108,8 +109,19 @@ def test_what_is_wrong_is_named_with_its_key(
         {"endpoints": {"judge": {"urls": [URL], "api_key": "sk-live-123"}}},
         {"endpoints": {"judge": {"urls": ["http://me:sk-live-123@host:1"]}}},
         {"naive": {"endpoint": "judge", "model": "m", "extra": {"token": "sk-live-123"}}},
+        {"serve": {"judge": {**SERVER, "env": {"HF_TOKEN": "sk-live-123"}}}},
+        {"serve": {"judge": {**SERVER, "extra_args": ["--api-key", "sk-live-123"]}}},
+        {"serve": {"judge": {**SERVER, "extra_args": ["--api-key=sk-live-123"]}}},
     ],
-    ids=["in place of a name", "beside it", "in a URL", "in the body"],
+    ids=[
+        "in place of a name",
+        "beside it",
+        "in a URL",
+        "in the body",
+        "in a server's environment",
+        "in a server's arguments",
+        "in a server's argument",
+    ],
 )
 def test_a_secret_in_the_file_is_refused_and_not_shown(
     tmp_path: Path, change: Mapping[str, Any]

@@ -7,18 +7,23 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from bed.belief import ClassifierBelief, Recalibrated, TransformersBelief, WithNoise
 from bed.cli import app
 from bed.engine import check_engine, connected, engine_study
+from bed.engine.build import build_belief
 from bed.episodes import write_episodes
 from bed.episodes.files import EpisodeFile
 from bed.errors import DataError
 from bed.report import report
 from bed.simulation import simulate
+from bed.tokens import ChatTemplate
+from tests.doubles import template
 from tests.engine.fake_server import FakeServer, serving
 from tests.engine.files import engine, written
 from tests.factories import graded_episodes
@@ -41,8 +46,6 @@ def writer() -> Iterator[FakeServer]:
 @pytest.fixture(scope="module")
 def episodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A few graded episodes, most of them to train on."""
-    from dataclasses import replace
-
     graded = graded_episodes()[:30]
     split = [replace(e, split="test" if i < 6 else "train") for i, e in enumerate(graded)]
     path = tmp_path_factory.mktemp("episodes") / "graded.parquet"
@@ -73,12 +76,11 @@ def test_the_same_seed_gives_the_same_run(
     judge.jitter = 0.0
     runs = []
     for limit in (1, 16):
-        more = {"endpoints": {}}
-        more["endpoints"] = {
+        endpoints = {
             "judge": {"urls": [judge.url], "max_in_flight": limit},
             "chat": {"urls": [writer.url], "max_in_flight": limit},
         }
-        with connected(engine(tmp_path, "", "", **more), episodes) as sources:
+        with connected(engine(tmp_path, "", "", endpoints=endpoints), episodes) as sources:
             runs.append(simulate(engine_study(sources, episodes, ["naive", "eig"], num_steps=2)))
     judge.jitter = 0.01
     assert runs[0].drop_attrs().equals(runs[1].drop_attrs())
@@ -114,6 +116,50 @@ def test_stand_ins_and_served_models_mix(tmp_path: Path, judge: FakeServer, epis
         assert type(study.policies["eig"].estimator).__name__ == "ScreenedEIG"  # type: ignore[attr-defined]
         assert list(study.trackers) == ["own", "tracker"]
         assert report(simulate(study))["policies"]["eig"]["choices"] > 0
+
+
+def test_beliefs_are_built_as_the_file_says(tmp_path: Path, judge: FakeServer) -> None:
+    belief = {
+        "kind": "classifier",
+        "endpoint": "judge",
+        "model": "tiny",
+        "tokenizer": "t",
+        "thinking": True,
+        "noise": 0.3,
+    }
+    tracker = {**belief, "kind": "transformers", "dtype": "bfloat16", "model": "folder"}
+    tracker.pop("endpoint")
+    (tmp_path / "folder").mkdir()
+    more = {"belief": belief, "tracker": tracker, "calibration": {"slope": 0.5}}
+    with connected(engine(tmp_path, judge.url, judge.url, **more)) as sources:
+        own, other = (build_belief(sources, part) for part in ("belief", "tracker"))
+    assert isinstance(own, Recalibrated)
+    assert (own.slope, own.intercept) == (0.5, 0.0)
+    assert isinstance(own.belief, WithNoise)
+    assert own.belief.noise == 0.3
+    asked = own.belief.belief
+    assert isinstance(asked, ClassifierBelief)
+    assert asked.thinking
+    assert asked.template == ChatTemplate("t", thinking=True)
+    assert isinstance(other, WithNoise), "the calibration is the belief's alone"
+    assert isinstance(other.belief, TransformersBelief)
+    assert (other.belief.model, other.belief.dtype) == (str(tmp_path / "folder"), "bfloat16")
+    assert other.belief.thinking
+
+
+def test_gains_below_the_noise_are_shown_as_not_told_apart(
+    tmp_path: Path, judge: FakeServer, writer: FakeServer, episodes: Path
+) -> None:
+    untold = []
+    for noise in (0.0, 5.0):
+        belief = {"kind": "classifier", "endpoint": "judge", "model": "tiny", "noise": noise}
+        belief["tokenizer"] = template().tokenizer
+        served = engine(tmp_path, judge.url, writer.url, belief=belief)
+        with connected(served, episodes) as sources:
+            row = report(simulate(engine_study(sources, episodes, ["eig"], num_steps=1)))
+        figures = row["policies"]["eig"]
+        untold.append(figures["not_told_apart"] / figures["choices"])
+    assert untold == [0.0, 1.0]
 
 
 def test_each_part_is_tried(
