@@ -1,6 +1,7 @@
 """The replicas of an endpoint: which one a call goes to, and which are passed over."""
 
 import hashlib
+from asyncio import Semaphore
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,11 +17,13 @@ class Replica:
 
     Attributes:
         url: its base URL.
+        slots: one for each request that it may have in flight.
         clock: seconds, from any start.
         num_errors: exchanges without an answer since the last one that had one.
     """
 
     url: str
+    slots: Semaphore
     clock: Callable[[], float]
     num_errors: int = 0
     _checked_at: float = float("-inf")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
@@ -73,7 +74,8 @@ class Endpoint:
         timeout: seconds to wait for the answer to one request.
         max_in_flight: requests at once to one replica.
         tries: of a request that a server did not answer or refused for a while.
-        patience: seconds to wait for a server to come back when none of the replicas answers.
+        patience: seconds to wait for a server to come back when none of the replicas answers, and
+            the longest that a server may ask to wait.
 
     Raises:
         DataError: for a URL that is none, no URL at all, or a number below its least.
@@ -91,10 +93,17 @@ class Endpoint:
         if not self.urls:
             raise DataError("an endpoint needs at least one URL, such as http://127.0.0.1:8000")
         for url in self.urls:
-            parts = urlsplit(url)
-            if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise DataError(f"{url!r} is no base URL; write http://HOST:PORT without a path")
-            if parts.username or parts.password or parts.query:
+            try:
+                parts = urlsplit(url)
+                is_base = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+            except ValueError:
+                is_base = False
+            if not is_base:
+                # what stands before an @ is a password
+                raise DataError(
+                    f"{url.rpartition('@')[2]!r} is no base URL; write http://HOST:PORT"
+                )
+            if parts.username or parts.password or parts.query or parts.fragment:
                 raise DataError(
                     f"the URL of {parts.hostname!r} holds credentials or a query; name the "
                     "environment variable of the key in key_env instead"
@@ -108,8 +117,13 @@ class Endpoint:
                 "key_env must be the name of an environment variable, such as OPENAI_API_KEY, and "
                 "never the key itself"
             )
-        for name, least in (("timeout", 0.001), ("max_in_flight", 1), ("tries", 1)):
-            if not getattr(self, name) >= least:
-                raise DataError(f"{name} is {getattr(self, name)!r}; it must be at least {least}")
-        if not self.patience >= 0:
-            raise DataError(f"patience is {self.patience!r}; it must be 0 or more seconds")
+        for name, least in (
+            ("timeout", 0.001),
+            ("max_in_flight", 1),
+            ("tries", 1),
+            ("patience", 0),
+        ):
+            if not least <= getattr(self, name) < inf:
+                raise DataError(
+                    f"{name} is {getattr(self, name)!r}; it must be {least} or more, and finite"
+                )

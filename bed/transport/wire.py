@@ -10,6 +10,8 @@ from bed.errors import BedError, DataError
 __all__ = ["Answer", "ExchangeError", "Post", "TimedOutError", "Wire"]
 
 _CONNECT_SECONDS = 3.0
+# below the 5 s after which uvicorn closes an idle connection: none is closed as it is used again
+_KEEP_ALIVE_SECONDS = 4.0
 _LARGEST = 64 * 2**20
 
 
@@ -43,20 +45,26 @@ class Wire:
     """`Post` over one pool of connections, which belongs to the loop that first uses it."""
 
     def __init__(self) -> None:
-        self._session: Any = None
+        try:
+            import aiohttp
+        except ImportError as error:
+            raise DataError("model servers need aiohttp: pip install 'bed-engine[http]'") from error
+        self._aiohttp = aiohttp
+        self._session: aiohttp.ClientSession | None = None
 
     async def __call__(
         self, url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str], timeout: float
     ) -> Answer:
-        """Return the answer, or raise ExchangeError."""
-        aiohttp = _aiohttp()
+        """Return the answer, or raise ExchangeError; DataError for a body that is no JSON."""
+        aiohttp = self._aiohttp
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 # in flight are bounded by whoever calls
-                connector=aiohttp.TCPConnector(limit=0),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS),
+                cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
             )
-        data = None if body is None else json.dumps(body, separators=(",", ":"), allow_nan=False)
+        data = None if body is None else _encoded(url, body)
         try:
             async with self._session.request(
                 "GET" if data is None else "POST",
@@ -66,12 +74,16 @@ class Wire:
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=_CONNECT_SECONDS),
             ) as response:
-                text = await _text(response)
+                content = await _content(response)
                 return Answer(
-                    response.status, _decoded(text), _seconds(response.headers.get("Retry-After"))
+                    response.status,
+                    _decoded(content),
+                    _seconds(response.headers.get("Retry-After")),
                 )
         except aiohttp.InvalidURL as error:
             raise DataError(f"{url!r} is no URL") from error
+        except aiohttp.ConnectionTimeoutError as error:
+            raise ExchangeError(f"cannot connect within {_CONNECT_SECONDS:g} s") from error
         except aiohttp.ClientConnectorError as error:
             raise ExchangeError(f"cannot connect ({error.os_error or error})") from error
         except TimeoutError as error:
@@ -83,34 +95,33 @@ class Wire:
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
+            self._session = None
             # lets the transports close, so that no warning of open ones follows
             await asyncio.sleep(0)
-            self._session = None
 
 
-def _aiohttp() -> Any:
+def _encoded(url: str, body: Mapping[str, Any]) -> str:
     try:
-        import aiohttp
-    except ImportError as error:
-        raise DataError("model servers need aiohttp: pip install 'bed-engine[http]'") from error
-    return aiohttp
+        return json.dumps(body, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the body of a call to {url} is no JSON ({error})") from error
 
 
-async def _text(response: Any) -> str:
+async def _content(response: Any) -> bytes:
     parts, size = [], 0
     async for part in response.content.iter_chunked(2**16):
         size += len(part)
         if size > _LARGEST:
             raise ExchangeError(f"its answer is larger than {_LARGEST // 2**20} MiB")
         parts.append(part)
-    return b"".join(parts).decode("utf-8", errors="replace")
+    return b"".join(parts)
 
 
-def _decoded(text: str) -> Any:
+def _decoded(content: bytes) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(content)
     except (ValueError, RecursionError):
-        return text
+        return content.decode(errors="replace")
 
 
 def _seconds(value: str | None) -> float | None:

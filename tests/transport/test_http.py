@@ -3,7 +3,8 @@
 import asyncio
 import pickle
 import threading
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -110,6 +111,17 @@ def test_the_server_says_how_long_to_wait() -> None:
     assert network.waits == [7.0]
 
 
+@pytest.mark.parametrize("asked", [61.0, float("inf")], ids=str)
+def test_a_server_that_asks_to_wait_too_long_is_not_waited_for(asked: float) -> None:
+    network = Network(lambda url, body, n: Answer(429, "quota", asked))
+    with network.transport(patience=60) as transport:
+        (reply,) = transport.send(calls(1))
+    assert network.waits == []
+    assert reply.reason == (
+        f"{URL}: status 429: quota; it asks to wait {asked:g} s, more than the patience"
+    )
+
+
 def test_a_crowded_server_gives_a_batch_back_at_once() -> None:
     network = Network(lambda url, body, n: Answer(503, "busy"))
     with network.transport() as transport:
@@ -146,6 +158,14 @@ def test_a_server_that_comes_back_is_waited_for() -> None:
         replies = transport.send(calls(5))
     assert [reply.body for reply in replies] == [{"data": 1}] * 5
     assert len([body for _, body in network.posts]) <= 5 * 3 + 5
+
+
+def test_a_server_that_looks_sound_and_cuts_every_call_off_uses_up_the_tries() -> None:
+    network = Network(lambda url, body, n: raises(ExchangeError("cut off")))
+    with network.transport(tries=4) as transport:
+        replies = transport.send(calls(40))
+    assert {reply.reason for reply in replies} == {f"{URL}: cut off (4 tries)"}
+    assert len(network.posts) == 4 * 40
 
 
 def test_all_down_is_one_clear_reason() -> None:
@@ -189,6 +209,43 @@ def test_equal_prefixes_go_to_one_replica_side_by_side() -> None:
         assert sum(a != b for a, b in pairwise(here)) == max(0, len(set(here)) - 1)
 
 
+def test_calls_without_a_prefix_are_shared_out_evenly() -> None:
+    network = Network(lambda url, body, n: OK)
+    with network.transport(URL, OTHER) as transport:
+        for _ in range(10):
+            transport.send(calls(1))
+        transport.send(calls(10))
+    assert Counter(url for url, _ in network.posts) == {URL: 10, OTHER: 10}
+
+
+def test_a_replica_more_moves_few_prefixes() -> None:
+    urls = [f"http://r{i}:1" for i in range(5)]
+
+    def homes(urls: Sequence[str]) -> list[str]:
+        network = Network(lambda url, body, n: OK)
+        asked = [Call("/classify", {"p": i}, f"prefix {i}") for i in range(400)]
+        with network.transport(*urls) as transport:
+            transport.send(asked)
+        return [url for _, url in sorted((body["p"], url) for url, body in network.posts)]
+
+    moved = [
+        after for before, after in zip(homes(urls[:4]), homes(urls), strict=True) if before != after
+    ]
+    # 1 in 5 is expected, 8 is the standard deviation
+    assert 80 - 40 < len(moved) < 80 + 40
+    assert set(moved) == {urls[4]}
+
+
+def test_a_fault_of_the_exchange_itself_ends_the_send() -> None:
+    network = Network(lambda url, body, n: raises(ZeroDivisionError("a bug")))
+    with network.transport(max_in_flight=2) as transport:
+        with pytest.raises(ZeroDivisionError, match="a bug"):
+            transport.send(calls(50))
+        sent = len(network.posts)
+        transport.get("/health")
+        assert len(network.posts) == sent <= 2
+
+
 def test_tokens_are_counted() -> None:
     usage = {"usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": None}}
     network = Network(lambda url, body, n: Answer(200, usage))
@@ -222,6 +279,20 @@ def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         transport.send(calls(1))
 
 
+@pytest.mark.parametrize("key", ["sk secret", "sk\nsecret", "sk–secret"], ids=ascii)
+def test_a_value_that_is_no_key_is_refused_unseen(
+    monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("BED_TEST_KEY", key)
+    network = Network(lambda url, body, n: OK)
+    with (
+        network.transport(key_env="BED_TEST_KEY") as transport,
+        pytest.raises(DataError, match="variable BED_TEST_KEY holds no key") as error,
+    ):
+        transport.send(calls(1))
+    assert "secret" not in str(error.value)
+
+
 def test_many_threads_share_one_transport() -> None:
     network = Network(lambda url, body, n: Answer(200, {"item": body["item"]}))
     found: dict[int, list[int]] = {}
@@ -237,6 +308,7 @@ def test_many_threads_share_one_transport() -> None:
         for thread in threads:
             thread.join()
     assert found == {i: [100 * i + j for j in range(20)] for i in range(8)}
+    assert network.most_in_flight == 4
 
 
 def test_it_works_inside_a_running_loop() -> None:
@@ -272,6 +344,12 @@ def test_it_can_be_used_after_it_was_closed_and_pickled_by_its_settings() -> Non
         ({"urls": (URL,), "max_in_flight": 0}, "max_in_flight is 0"),
         ({"urls": (URL,), "tries": 0}, "tries is 0"),
         ({"urls": (URL,), "patience": -1}, "patience is -1"),
+        ({"urls": (URL,), "timeout": float("inf")}, "timeout is inf"),
+        ({"urls": (URL,), "patience": float("nan")}, "patience is nan"),
+        ({"urls": ("http://host:port",)}, "'http://host:port' is no base URL"),
+        ({"urls": ("http://[::1",)}, "is no base URL"),
+        ({"urls": ("ftp://me:pw@host",)}, "'host' is no base URL"),
+        ({"urls": (URL + "/#a",)}, "credentials or a query"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -1,8 +1,15 @@
 """The wire against a real server on loopback."""
 
 import asyncio
+import gc
+import multiprocessing
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from typing import Any
 
 import pytest
@@ -41,13 +48,17 @@ async def vast(request: Any) -> Any:
     return web.Response(body=b" " * (65 * 2**20))
 
 
+async def garbled(request: Any) -> Any:
+    return web.Response(body=b'{"text": "\xff"}', content_type="application/json")
+
+
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     loop = asyncio.new_event_loop()
     app = web.Application()
     for path, handler in (
         *(("/echo", echo), ("/hang", hang), ("/moved", moved)),
-        *(("/cut", cut), ("/page", page), ("/vast", vast)),
+        *(("/cut", cut), ("/page", page), ("/vast", vast), ("/garbled", garbled)),
     ):
         app.router.add_post(path, handler)
     app.router.add_get("/health", page)
@@ -85,8 +96,9 @@ def test_a_call_and_its_answer(url: str, monkeypatch: pytest.MonkeyPatch) -> Non
         ("/hang", "no answer within 0.3 s"),
         ("/moved", "status 302"),
         ("/cut", "cut off"),
-        ("/page", "its answer is no JSON: <html>"),
+        ("/page", "its answer is no JSON object or list: <html>"),
         ("/vast", "larger than 64 MiB"),
+        ("/garbled", "no JSON object or list"),
         ("/nothing", "status 404: 404: Not Found; check the URL"),
     ],
 )
@@ -112,6 +124,92 @@ def test_health_is_asked_of_each_replica(url: str) -> None:
     assert sound.body == "<html>"
     assert dead.reason is not None
     assert "cannot connect" in dead.reason
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1, 2}, object()], ids=["nan", "set", "object"])
+def test_a_body_that_is_no_json_fails_alone(url: str, value: object) -> None:
+    with HttpTransport(Endpoint((url,))) as transport:
+        bad, good = transport.send([Call("/echo", {"value": value}), Call("/echo", {"value": 1})])
+    assert bad.reason is not None
+    assert f"the body of a call to {url}/echo is no JSON" in bad.reason
+    assert good.body["got"] == {"value": 1}
+
+
+def test_an_interrupt_stops_the_calls_and_leaves_the_transport_usable(url: str) -> None:
+    with HttpTransport(Endpoint((url,), max_in_flight=4)) as transport:
+        assert transport.send([Call("/echo", {})])[0].reason is None
+        main = threading.main_thread().ident
+        assert main is not None
+        threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT)).start()
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            transport.send([Call("/hang", {})] * 20)
+        assert time.monotonic() - start < 5
+        assert transport.send([Call("/echo", {})])[0].reason is None
+        # none of the 16 that waited was sent after the interrupt
+        assert transport.tally.snapshot()["requests"] == 1 + 4 + 1
+
+
+def test_closing_ends_what_other_threads_wait_for(url: str) -> None:
+    transport = HttpTransport(Endpoint((url,)))
+    ended = []
+
+    def ask() -> None:
+        with pytest.raises(CancelledError):
+            transport.send([Call("/hang", {})])
+        ended.append(True)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    while not transport.tally.snapshot():
+        time.sleep(0.01)
+    transport.close()
+    thread.join(5)
+    assert ended
+
+
+def test_one_that_is_dropped_leaves_no_thread(url: str) -> None:
+    before = set(threading.enumerate())
+    transport = HttpTransport(Endpoint((url,)))
+    transport.send([Call("/echo", {})])
+    (ours,) = set(threading.enumerate()) - before
+    del transport
+    gc.collect()
+    ours.join(5)
+    assert not ours.is_alive()
+
+
+def test_a_program_ends_without_closing_it(url: str) -> None:
+    program = (
+        "from bed.transport import Call, Endpoint, HttpTransport\n"
+        f"transport = HttpTransport(Endpoint(({url!r},)))\n"
+        "print(transport.send([Call('/echo', {})])[0].status)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "200\n", "")
+
+
+# Python 3.12 warns of forks beside threads, which are what is tested
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_has_connections_of_its_own(url: str) -> None:
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+    with HttpTransport(Endpoint((url,), timeout=5, tries=1)) as transport:
+
+        def in_child() -> None:
+            answers.put(transport.send([Call("/echo", {"at": "child"})])[0].body)
+            gc.collect()
+
+        transport.send([Call("/echo", {})] * 4)
+        child = context.Process(target=in_child)
+        child.start()
+        child.join(30)
+        assert child.exitcode == 0
+        assert answers.get()["got"] == {"at": "child"}
+        replies = transport.send([Call("/echo", {"at": "parent"})] * 4)
+        assert [reply.reason for reply in replies] == [None] * 4
 
 
 def test_a_thousand_calls(url: str) -> None:
