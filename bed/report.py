@@ -96,7 +96,9 @@ def _whole_episodes(run: xr.Dataset, tracker: str) -> tuple[xr.Dataset, int]:
     """Return the run without the episodes in which the tracker failed, and how many those are."""
     whole = ~np.isnan(run["belief"].sel(tracker=tracker).values).any(axis=(0, 2))
     if not whole.any():
-        raise DataError(f"tracker {tracker!r} failed in every episode; see `reason` in the run")
+        reasons = [words for words in run["reason"].values.ravel().tolist() if words]
+        first = f": {reasons[0]}" if reasons else ""
+        raise DataError(f"tracker {tracker!r} failed in every episode{first}")
     return run.isel(episode=np.flatnonzero(whole)), int((~whole).sum())
 
 

@@ -108,6 +108,10 @@ class ServeSpec:
             command += ["--max-logprobs", "100"]
         if self.device == "cpu":
             command += ["--enforce-eager"]
+            if self.kind == "chat":
+                # a prompt read in pieces, with a seed, ends vLLM on a CPU: its generator of random
+                # numbers cannot be set back
+                command += ["--no-enable-chunked-prefill"]
         if dtype := self.dtype or ("float32" if self.device == "cpu" else None):
             command += ["--dtype", dtype]
         if self.max_model_len is not None:

@@ -190,6 +190,12 @@ def test_a_log_of_the_spec_goes_first(port: int, python: Path, tmp_path: Path) -
             id="classifier-cpu",
         ),
         pytest.param(
+            {"kind": "chat"},
+            "--max-logprobs 100 --enforce-eager --no-enable-chunked-prefill",
+            "--runner",
+            id="chat-cpu",
+        ),
+        pytest.param(
             {"kind": "chat", "device": "gpu"},
             "--max-logprobs 100",
             "--enforce-eager",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from bed.errors import BedError, DataError
 
-__all__ = ["Answer", "ExchangeError", "Post", "TimedOutError", "Wire"]
+__all__ = ["Answer", "ExchangeError", "Post", "Wire"]
 
 _CONNECT_SECONDS = 3.0
 # below the 5 s after which uvicorn closes an idle connection: none is closed as it is used again
@@ -17,10 +17,6 @@ _LARGEST = 64 * 2**20
 
 class ExchangeError(BedError):
     """No answer came: refused, cut off, or out of time."""
-
-
-class TimedOutError(ExchangeError):
-    """No answer within the time."""
 
 
 class Answer(NamedTuple):
@@ -87,7 +83,7 @@ class Wire:
         except aiohttp.ClientConnectorError as error:
             raise ExchangeError(f"cannot connect ({error.os_error or error})") from error
         except TimeoutError as error:
-            raise TimedOutError(f"no answer within {timeout:g} s") from error
+            raise ExchangeError(f"no answer within {timeout:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
             raise ExchangeError(f"cut off ({error or type(error).__name__})") from error
 

@@ -157,7 +157,7 @@ def test_what_answers_depend_on_is_told_without_addresses_or_secrets(tmp_path: P
     assert found["belief"]["revision"] == "v1"
     assert "8101" not in str(found)
     assert "MY_KEY" not in str(found)
-    faster = {**tables, "endpoints": {"judge": {"urls": [URL + "0"], "tries": 9}}}
+    faster = {**tables, "endpoints": {"judge": {"urls": ["http://127.0.0.1:8102"], "tries": 9}}}
     assert load_engine(written(tmp_path, faster)).identity() == found
 
 

@@ -66,33 +66,36 @@ def test_a_round_outlives_the_death_of_its_server(
     template: ChatTemplate,
     round_of_64: list[BeliefQuery],
     expected: np.ndarray[Any, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scored: Counter[tuple[int, ...]] = Counter()
     lost: list[str] = []
     starting = threading.Thread(target=weak.start)
 
-    class Overheard(Wire):
-        async def __call__(
-            self,
-            url: str,
-            body: Mapping[str, Any] | None,
-            headers: Mapping[str, str],
-            timeout: float,
-        ) -> Answer:
-            try:
-                answer = await super().__call__(url, body, headers, timeout)
-            except ExchangeError as error:
-                lost.append(str(error))
-                raise
-            if answer.status == 200 and body is not None:
-                scored.update(tuple(ids) for ids in body["input"])
-                if sum(scored.values()) == 24:
-                    weak.server.stop(grace=0)
-                    starting.start()
-            return answer
+    exchange = Wire.__call__
 
+    async def overheard(
+        wire: Wire,
+        url: str,
+        body: Mapping[str, Any] | None,
+        headers: Mapping[str, str],
+        timeout: float,
+    ) -> Answer:
+        try:
+            answer = await exchange(wire, url, body, headers, timeout)
+        except ExchangeError as error:
+            lost.append(str(error))
+            raise
+        if answer.status == 200 and body is not None:
+            scored.update(tuple(ids) for ids in body["input"])
+            if sum(scored.values()) == 24:
+                weak.server.stop(grace=0)
+                starting.start()
+        return answer
+
+    monkeypatch.setattr(Wire, "__call__", overheard)
     endpoint = Endpoint((weak.server.url,), max_in_flight=2, patience=300)
-    with HttpTransport(endpoint, Overheard()) as transport:
+    with HttpTransport(endpoint) as transport:
         found = asking(template, transport, 4).probabilities(round_of_64)
     starting.join()
     assert found.reasons == (None,) * 64

@@ -193,6 +193,8 @@ def test_a_program_ends_without_closing_it(url: str) -> None:
 
 # Python 3.12 warns of forks beside threads, which are what is tested
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+# as an error, a warning of what the child releases would keep it from being released
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_forked_child_has_connections_of_its_own(url: str) -> None:
     context = multiprocessing.get_context("fork")
     answers = context.SimpleQueue()
