@@ -10,10 +10,10 @@ knockout, `chronos` with `p_dependency` (absent where the file has no probabilit
 expression `log2_tpm`; copy_number `relative_copy_number`; mutation `status`; drug `sensitive`.
 """
 
-import math
 from collections.abc import Callable
 
 from bed.domains.meaning import Reading, Relation, Verdict
+from bed.domains.numbers import finite, probability
 from bed.errors import DataError
 from bed.evidence import Experiment, Fields, Hypothesis, Outcome
 
@@ -120,16 +120,7 @@ def reading(experiment: Experiment, outcome: Outcome) -> Reading:
 
 
 def _number(experiment: Experiment, outcome: Outcome, name: str) -> float:
-    return _finite(experiment, name, outcome.fields.get(name))
-
-
-def _finite(experiment: Experiment, name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise DataError(
-            f"experiment {experiment.id!r}: field {name!r} is {value!r}: missing or not finite; "
-            "leave the experiment out"
-        )
-    return float(value)
+    return finite(outcome.fields.get(name), name, f"experiment {experiment.id!r}")
 
 
 def _read_functional(experiment: Experiment, outcome: Outcome) -> Reading:
@@ -143,23 +134,23 @@ def _read_functional(experiment: Experiment, outcome: Outcome) -> Reading:
         supported = name != "weak_dependency"
         return Reading(supported, "supporting" if supported else "inconclusive", BIN_SCORES[name])
     effect = _number(experiment, outcome, "chronos")
-    probability = None
+    p = outcome.fields.get("p_dependency")
     if "p_dependency" in outcome.fields:
-        probability = _number(experiment, outcome, "p_dependency")
-    verdict = knockout_verdict(effect, probability)
+        p = probability(p, "p_dependency", f"experiment {experiment.id!r}")
+    verdict = knockout_verdict(effect, p)
     score = (DEPENDENCY_EFFECT - effect) / abs(DEPENDENCY_EFFECT)
     return Reading(verdict == "supporting", verdict, score)
 
 
-def knockout_verdict(effect: float, probability: float | None = None) -> Verdict:
+def knockout_verdict(effect: float, p_dependency: float | None = None) -> Verdict:
     """Return what a knockout says of the claim that its gene is a dependency.
 
     Args:
         effect: Chronos gene effect; 0 for no effect, -1 for the median common-essential gene.
-        probability: of dependency, in [0, 1]; None where there is no table of it.
+        p_dependency: probability of dependency, in [0, 1]; None where there is no table of it.
     """
     if effect <= DEPENDENCY_EFFECT and (
-        probability is None or probability >= DEPENDENCY_PROBABILITY
+        p_dependency is None or p_dependency >= DEPENDENCY_PROBABILITY
     ):
         return "supporting"
     return "refuting" if effect > REFUTED_ABOVE else "inconclusive"
@@ -168,7 +159,7 @@ def knockout_verdict(effect: float, probability: float | None = None) -> Verdict
 def _read_expression(experiment: Experiment, outcome: Outcome) -> Reading:
     threshold = experiment.fields.get("top_quarter_from")
     above = _number(experiment, outcome, "log2_tpm")
-    above -= _finite(experiment, "top_quarter_from", threshold)
+    above -= finite(threshold, "top_quarter_from", f"experiment {experiment.id!r}")
     return Reading(above >= 0, "inconclusive", above)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from statistics import NormalDist
 
 from bed.domains.meaning import Reading, Relation, Verdict
+from bed.domains.numbers import finite, probability
 from bed.errors import DataError
 from bed.evidence import Experiment, Hypothesis, Outcome
 
@@ -59,8 +60,8 @@ def verdict(p_adjusted: float, log2_fold_change: float, direction: str) -> Verdi
             p value outside [0, 1].
     """
     sign = _sign(direction, "the claim")
-    p = _probability(p_adjusted, "p_adjusted", "the measurement")
-    change = _finite(log2_fold_change, "log2_fold_change", "the measurement")
+    p = probability(p_adjusted, "p_adjusted", "the measurement")
+    change = finite(log2_fold_change, "log2_fold_change", "the measurement")
     if not (p < PADJ_BELOW and abs(change) > LOG2_FOLD_CHANGE_ABOVE):
         return "inconclusive"
     return "supporting" if sign * change > 0 else "refuting"
@@ -119,8 +120,8 @@ def reading(experiment: Experiment, outcome: Outcome) -> Reading:
 
 def _read_differential(experiment: Experiment, outcome: Outcome) -> Reading:
     place = f"experiment {experiment.id!r}"
-    p = _probability(outcome.fields.get("p_adjusted"), "p_adjusted", place)
-    change = _finite(outcome.fields.get("log2_fold_change"), "log2_fold_change", place)
+    p = probability(outcome.fields.get("p_adjusted"), "p_adjusted", place)
+    change = finite(outcome.fields.get("log2_fold_change"), "log2_fold_change", place)
     direction = experiment.hypothesis.fields.get("direction")
     sign = _sign(direction, place)
     found = verdict(p, change, str(direction))
@@ -131,16 +132,16 @@ def _read_differential(experiment: Experiment, outcome: Outcome) -> Reading:
 def _wald(outcome: Outcome, p_adjusted: float, change: float, place: str) -> float:
     """Return the Wald statistic, from a p value and the sign of the change where it is absent."""
     if "wald" in outcome.fields:
-        return _finite(outcome.fields["wald"], "wald", place)
+        return finite(outcome.fields["wald"], "wald", place)
     p = p_adjusted
     if "p_value" in outcome.fields:
-        p = _probability(outcome.fields["p_value"], "p_value", place)
+        p = probability(outcome.fields["p_value"], "p_value", place)
     return math.copysign(-NormalDist().inv_cdf(max(p, 2 * sys.float_info.min) / 2), change)
 
 
 def _read_zscore(experiment: Experiment, outcome: Outcome) -> Reading:
     place = f"experiment {experiment.id!r}"
-    toward = _finite(outcome.fields.get("z"), "z", place)
+    toward = finite(outcome.fields.get("z"), "z", place)
     toward *= _sign(experiment.hypothesis.fields.get("direction"), place)
     found: Verdict = "refuting" if toward <= -Z_FROM else "inconclusive"
     supported = toward >= Z_FROM
@@ -149,8 +150,8 @@ def _read_zscore(experiment: Experiment, outcome: Outcome) -> Reading:
 
 def _read_summary(experiment: Experiment, outcome: Outcome) -> Reading:
     place = f"experiment {experiment.id!r}"
-    share = _probability(outcome.fields.get("share_significant"), "share_significant", place)
-    median = _probability(experiment.fields.get("median_share"), "median_share", place)
+    share = probability(outcome.fields.get("share_significant"), "share_significant", place)
+    median = probability(experiment.fields.get("median_share"), "median_share", place)
     doublings = math.log2((share + _SHARE_FLOOR) / (median + _SHARE_FLOOR))
     return Reading(share > median, "inconclusive", doublings / 2)
 
@@ -166,18 +167,3 @@ def _sign(direction: object, place: str) -> int:
     if not isinstance(direction, str) or direction not in _SIGNS:
         raise DataError(f"{place}: unknown direction {direction!r}; use one of {sorted(_SIGNS)}")
     return _SIGNS[direction]
-
-
-def _finite(value: object, name: str, place: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise DataError(
-            f"{place}: {name} is {value!r}: missing or not finite; leave the measurement out"
-        )
-    return float(value)
-
-
-def _probability(value: object, name: str, place: str) -> float:
-    found = _finite(value, name, place)
-    if not 0 <= found <= 1:
-        raise DataError(f"{place}: {name} is {found:g}, outside the range [0, 1]")
-    return found

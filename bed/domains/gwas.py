@@ -26,6 +26,7 @@ __all__ = [
     "SIGNIFICANT",
     "UNRELATED",
     "between",
+    "implied_direction",
     "is_significant",
     "kind",
     "p_decimal",
@@ -41,6 +42,7 @@ NEIGHBOURHOOD = 500_000
 """Base pairs within which two SNPs are neighbours."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_BRACKET = re.compile(r"\[[^\]]*\]")
 _THRESHOLD = -float(SIGNIFICANT.log10())
 _STRONG = 2.3
 """Powers of ten beyond the threshold at which the score is 1."""
@@ -176,6 +178,33 @@ def is_significant(p: Decimal) -> bool:
         p: in [0, 1], from `p_decimal`.
     """
     return p < SIGNIFICANT
+
+
+def implied_direction(effect: str, interval: str) -> str | None:
+    """Return what an effect as printed says of the direction in which its allele acts.
+
+    A beta says so in its unit. An effect above 1 without a unit is an odds ratio, which the
+    catalog states for the allele that raises the risk; one below 1 may be a beta whose unit was
+    left out, so it says nothing. A beta of 0 and an odds ratio of 1 are no effect.
+
+    Args:
+        effect: starts with a number, such as "1.04".
+        interval: the confidence interval with its unit, such as "[1.03-1.05] unit decrease"; ""
+            where none is known.
+
+    Returns:
+        "increases", "decreases" or "neither", or None where it does not say.
+    """
+    found = _NUMBER.match(effect.strip())
+    size = float(found[0]) if found else math.nan
+    unit = _BRACKET.sub(" ", interval)
+    has_unit = bool(re.search(r"[A-Za-z%µ]", unit.replace("NR", "")))
+    if size == 0 or (size == 1 and not has_unit):
+        return "neither"
+    said: set[str] = set(re.findall(r"increase|decrease", unit.casefold()))
+    if len(said) == 1:
+        return f"{said.pop()}s"
+    return "increases" if size > 1 and not has_unit else None
 
 
 def p_decimal(value: object, where: str) -> Decimal:

@@ -11,6 +11,7 @@ from typing import Any
 
 from bed.domains import canonical, depmap, expression, gwas
 from bed.domains.meaning import Verdict
+from bed.domains.numbers import finite, probability
 from bed.errors import DataError
 
 __all__ = ["TargetOutcome", "stub_verdict", "target_outcome"]
@@ -85,15 +86,9 @@ def _judged(domain: str, stub: Mapping[str, Any], target: Mapping[str, Any]) -> 
     if domain == "expression":
         change = stub.get("log2fc", math.nan)
         return expression.verdict(stub.get("padj", math.nan), change, target.get("direction", ""))
-    effect, probability = (_finite(stub, name) for name in ("chronos", "p_dependency"))
-    return depmap.knockout_verdict(effect, probability)
-
-
-def _finite(stub: Mapping[str, Any], name: str) -> float:
-    value = stub.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise DataError(f"the stub's {name!r} is {value!r}: missing or not finite")
-    return float(value)
+    effect = finite(stub.get("chronos"), "chronos", "the stub")
+    p = probability(stub.get("p_dependency"), "p_dependency", "the stub")
+    return depmap.knockout_verdict(effect, p)
 
 
 def _direction(fields: Mapping[str, Any]) -> str:

@@ -4,19 +4,21 @@ The knockout and the mutation stub follow the published format; the other assays
 Field names and units: `bed.domains.depmap`.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bed.domains.depmap import AMPLIFIED_FROM, BIN_SCORES
+from bed.domains.depmap import AMPLIFIED_FROM, BIN_SCORES, MUTATED, NOT_REPORTED, WILD_TYPE
+from bed.prompts.escaping import unescaped
 from bed.prompts.forms import (
     GENERAL,
     PROBABILITY,
     REMARK,
+    TEXT,
     TWO_DECIMALS,
     Form,
     at_least,
     at_most,
     one_of,
-    shown,
     within,
 )
 from bed.prompts.layout import Layout
@@ -25,47 +27,68 @@ from bed.prompts.wording import Claim, Wording
 
 __all__ = ["WORDING"]
 
-_effect_words = at_most(
+_ROUNDING = 0.005
+"""Of two decimals."""
+_EFFECT_WORDS = at_most(
     (-1.0, "strong fitness defect, as for commonly essential genes"),
     (-0.5, "clear fitness defect"),
     (-0.25, "weak fitness defect"),
     (0.25, "no clear fitness effect"),
     above="cells grow better without the gene",
+    rounding=_ROUNDING,
 )
-_dependency_words = at_least(
+_DEPENDENCY_WORDS = at_least(
     (0.95, "almost certainly a dependency"),
     (0.75, "probably a dependency"),
     (0.5, "more likely a dependency than not"),
     (0.25, "more likely not a dependency"),
     (0.05, "probably not a dependency"),
     below="almost certainly not a dependency",
+    rounding=_ROUNDING,
 )
-_expression_words = at_least(
+_EXPRESSION_WORDS = at_least(
     (6.0, "high expression"),
     (3.0, "moderate expression"),
     (1.0, "low expression"),
     (0.1, "barely expressed"),
     below="not expressed",
+    rounding=_ROUNDING,
 )
-_copy_words = at_least(
+_COPY_WORDS = at_least(
     (AMPLIFIED_FROM, "amplified"),
     (1.2, "gained"),
     (0.8, "no clear gain or loss"),
     (0.4, "partly lost"),
     below="deeply lost",
+    rounding=_ROUNDING,
 )
+_STATUSES = {status.casefold(): status for status in (MUTATED, WILD_TYPE, NOT_REPORTED)}
+_EITHER_STATUS = "|".join(_STATUSES.values())
+
+
+def _read_status(text: str) -> str:
+    """Return a status of the domain, or another text as it stands in a prompt from elsewhere."""
+    said = unescaped(text)
+    return _STATUSES.get(said.strip("*`.").casefold(), said)
+
+
+def _unknown_status(values: Mapping[str, Any]) -> Iterator[str]:
+    if values["status"] not in _STATUSES.values():
+        yield f"status {values['status']!r} is unknown; use one of {list(_STATUSES.values())}"
+
 
 _FORMS: dict[str, Form] = {
     "chronos": TWO_DECIMALS,
-    "chronos_words": shown(_effect_words, "phrase"),
+    "chronos_words": _EFFECT_WORDS,
     "p_dependency": PROBABILITY,
-    "p_words": shown(_dependency_words, "phrase"),
+    "p_words": _DEPENDENCY_WORDS,
     "effect_bin": one_of({name: name.replace("_", " ") for name in BIN_SCORES}),
     "log2_tpm": within(TWO_DECIMALS, 0, pattern=r"\d{1,2}\.\d\d"),
-    "log2_tpm_words": shown(_expression_words, "phrase"),
+    "log2_tpm_words": _EXPRESSION_WORDS,
     "top_quarter_from": TWO_DECIMALS,
     "relative_copy_number": within(TWO_DECIMALS, 0, pattern=r"\d\.\d\d"),
-    "copy_words": shown(_copy_words, "phrase"),
+    "copy_words": _COPY_WORDS,
+    "status": Form(TEXT.write, _read_status, _EITHER_STATUS, pattern=f"({_EITHER_STATUS})"),
     "sensitive": one_of({True: "sensitive", False: "not sensitive"}),
     "auc": within(GENERAL, 0, pattern=r"0\.\d{1,4}"),
 }
@@ -131,6 +154,7 @@ _STUBS = (
         "Somatic mutation status of {gene} in {cell_line}",
         _result("Result: {status}"),
         outcome_needs=(("status",),),
+        inconsistencies=_unknown_status,
     ),
     Layout(
         (

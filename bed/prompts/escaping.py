@@ -6,6 +6,8 @@ the value back exactly.
 """
 
 import re
+import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 __all__ = ["ENTITY", "TITLES", "escaped", "flexible", "split_parts", "unescaped"]
@@ -23,24 +25,36 @@ ENTITY = r"&(?:amp|lt|#[0-9]{1,7});"
 _ENTITY = re.compile(r"&(amp|lt|#[0-9]{1,7});")
 _LARGEST = 0x10FFFF
 
-# in any case and with any blank: a model reads them alike
+# the ampersand that would read as an entity, also once a separator follows the value
+_AMPERSAND = r"&(?=(?:amp|lt|#[0-9]{1,7})(?:;|\Z))"
+
 _TITLE_BLANKS = "|".join(
-    rf"(?i:(?<={first})\s(?={rest}))"
-    for first, _, rest in (title.replace(" ", r"\s").partition(r"\s") for title in TITLES)
+    rf"(?<={first})\s(?=\s*+{rest})"
+    for first, _, rest in (title.replace(" ", r"\s++").partition(r"\s++") for title in TITLES)
 )
-_STRUCTURE = (
-    # an ampersand that would read as an entity, also once a separator follows the value
-    r"&(?=(?:amp|lt|#[0-9]{1,7})(?:;|\Z))",
-    # what may open a tag or a special token, also together with what follows the value
-    r"[<\uff1c](?=\s*(?:[^\W\d_]|[/|!?\uff5c\uff0f]|\Z))",
-    # all that ends a line, control characters, and what cannot be seen
-    r"[\x00-\x1f\x7f-\x9f\u2028\u2029]",
-    r"[\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]",
-    # the number of a stub or candidate, at the start only
-    r"\A[\[\uff3b](?=\d+[\]\uff3d])",
-    # special tokens such as [INST] and [TOOL_CALLS]
-    r"\[(?=/?[A-Z]{3,}(?:_[A-Z]+)*\])",
-    _TITLE_BLANKS,
+_WORDS = "inst|sys|cls|sep|[gs]?mask|pad|unk|bos|eos|img|args|think|prefix|middle|suffix"
+# of a value's shadow, see _shadow
+_STRUCTURE = re.compile(
+    "|".join(
+        (
+            # whatever no comparison or arrow opens may open a tag or a special token, also
+            # together with what follows the value
+            r"<(?!\s*+(?:[-+=<>.]|(?!0x)[0-9]))",
+            # the number of a stub or candidate, at the start only
+            r"\A\[(?=[0-9]++\])",
+            # special tokens such as [/INST] and [TOOL_CALLS], and those of one word, which looks
+            # like any abbreviation
+            rf"\[(?=/[a-z]|(?:[a-z]++(?:_[a-z]++)++|{_WORDS})\])",
+            _TITLE_BLANKS,
+        )
+    ),
+    re.IGNORECASE,
+)
+_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Categories of all that ends a line, controls or cannot be seen."""
+# blank by design, though they count as letters or marks
+_FILLERS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
 
@@ -54,8 +68,14 @@ def escaped(value: str, separators: tuple[str, ...] = ()) -> str:
     """
     core = value.strip()
     start = len(value) - len(value.lstrip())
+    shadow, at = _shadow(core)
+    places = {found.start() for found in _literals(separators).finditer(core)}
+    places |= {at[found.start()] for found in _STRUCTURE.finditer(shadow)}
+    if not (core.isascii() and core.isprintable()):
+        places |= {place for place, character in enumerate(core) if _is_unseen(character)}
+    inner = "".join(_entity(c) if i in places else c for i, c in enumerate(core))
     lead, tail = value[:start], value[start + len(core) :]
-    return _entities(lead) + _structure(separators).sub(_entity, core) + _entities(tail)
+    return "".join((*map(_entity, lead), inner, *map(_entity, tail)))
 
 
 def unescaped(text: str) -> str:
@@ -96,9 +116,26 @@ def flexible(literal: str) -> str:
     return lead + pattern + (r"\s++" if literal[-1:].isspace() else "")
 
 
+def _shadow(value: str) -> tuple[str, Sequence[int]]:
+    """Return how a value may be taken, with the place of each of its characters in the value.
+
+    Full-width and other compatibility forms stand as the plain characters that they look like, so
+    that a look-alike of structure is found where structure is.
+    """
+    if value.isascii():
+        return value, range(len(value))
+    seen = [unicodedata.normalize("NFKC", character) for character in value]
+    return "".join(seen), [place for place, plain in enumerate(seen) for _ in plain]
+
+
+def _is_unseen(character: str) -> bool:
+    return unicodedata.category(character) in _UNSEEN or bool(_FILLERS.match(character))
+
+
 @lru_cache
-def _structure(separators: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join((*_STRUCTURE, *map(_first_character, separators))))
+def _literals(separators: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of what is structure to the letter alone."""
+    return re.compile("|".join((_AMPERSAND, *map(_first_character, separators))))
 
 
 def _first_character(separator: str) -> str:
@@ -114,12 +151,8 @@ def _first_character(separator: str) -> str:
     return f"{lead}{head}(?={rest_of_it}{close})"
 
 
-def _entity(found: re.Match[str]) -> str:
-    return {"<": "&lt;", "&": "&amp;"}.get(found[0], f"&#{ord(found[0])};")
-
-
-def _entities(blanks: str) -> str:
-    return "".join(f"&#{ord(blank)};" for blank in blanks)
+def _entity(character: str) -> str:
+    return {"<": "&lt;", "&": "&amp;"}.get(character, f"&#{ord(character)};")
 
 
 def _character(found: re.Match[str]) -> str:

@@ -5,6 +5,8 @@ systems, z-scores and genome-wide summaries are in its style. The mean count `ba
 treated and control cells, so it is hidden with the result. Field names: `bed.domains.expression`.
 """
 
+import math
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
@@ -35,6 +37,9 @@ __all__ = ["WORDING"]
 _AGENTS = {"drug": "Drug", "knockout": "Knockout"}
 _PLACES = {"cell line": "Cell line", "system": "System"}
 _DIRECTIONS = {"up": "upregulates", "down": "downregulates"}
+_THOUSANDTH = 0.001
+_ROUNDED_DOWN = 0.95
+"""What two digits may take from a number."""
 
 
 def _direction_word(change: Any) -> str:
@@ -49,13 +54,50 @@ def _agrees(change: Any, text: str) -> bool:
     return change == 0 or text.casefold() == _direction_word(change)
 
 
-_share_words = at_least(
+_SHARE_WORDS = at_least(
     (0.2, "very strong response"),
     (0.05, "strong response"),
     (0.01, "moderate response"),
     (0.001, "weak response"),
     below="hardly any response",
+    rounding=5e-5,
 )
+
+
+def _differential(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what cannot be true of a gene's differential expression, as printed."""
+    change, error = values["log2_fold_change"], values.get("lfc_se")
+    wald, p, adjusted = (values.get(name) for name in ("wald", "p_value", "p_adjusted"))
+    if error == 0:
+        yield f"lfc_se {error} contradicts that a standard error is above 0"
+    if wald is not None and wald * change < 0:
+        yield f"wald {wald} contradicts the sign of log2_fold_change {change}"
+    elif wald is not None and error and not _is_ratio(wald, change, error):
+        yield f"wald {wald} contradicts log2_fold_change {change} over lfc_se {error}"
+    if p is not None and adjusted is not None and adjusted < p * _ROUNDED_DOWN:
+        yield f"p_adjusted {adjusted} contradicts p_value {p}; adjusting never lowers it"
+
+
+def _is_ratio(wald: float, change: float, error: float) -> bool:
+    """Return whether a Wald statistic is the ratio of two numbers of three decimals."""
+    least = max(abs(change) - _THOUSANDTH, 0) / (error + _THOUSANDTH)
+    most = (abs(change) + _THOUSANDTH) / max(error - _THOUSANDTH, _THOUSANDTH / 2)
+    return least * _ROUNDED_DOWN <= abs(wald) <= most / _ROUNDED_DOWN
+
+
+def _summary(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what cannot be true of counts of genes and their share, as printed."""
+    share, responding = values["share_significant"], values.get("num_significant")
+    tested = values.get("num_tested")
+    if responding is None or tested is None:
+        return
+    if responding > tested:
+        yield f"num_significant {responding} contradicts num_tested {tested}; it is a part of them"
+    elif not math.isclose(responding, share * tested, rel_tol=1 - _ROUNDED_DOWN, abs_tol=1):
+        yield f"share_significant {share} contradicts {responding} of {tested} genes"
+
+
+_INCONSISTENCIES = {"differential": _differential, "summary": _summary}
 
 _FORMS: dict[str, Form] = {
     "classes": LIST,
@@ -76,7 +118,7 @@ _FORMS: dict[str, Form] = {
     "p_adjusted": P_GENERAL,
     "z": SIGNED,
     "share_significant": PERCENT,
-    "share_words": shown(_share_words, "phrase"),
+    "share_words": _SHARE_WORDS,
     "num_significant": COUNT,
     "num_tested": COUNT,
     "rule": REMARK,
@@ -186,6 +228,7 @@ def _stub(kind: str, agent: str, place: str) -> Layout:
         {"kind": kind, **_settings(agent, place)},
         ("perturbation", "context", *(() if is_summary else ("gene",))),
         tuple((name,) for name in stated),
+        inconsistencies=_INCONSISTENCIES.get(kind, lambda values: ()),
     )
 
 

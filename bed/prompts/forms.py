@@ -8,7 +8,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -25,6 +25,7 @@ __all__ = [
     "GTEX",
     "INTEGER",
     "LIST",
+    "NUMBER",
     "PERCENT",
     "PROBABILITY",
     "P_GENERAL",
@@ -47,7 +48,11 @@ __all__ = [
 
 Separators = tuple[str, ...]
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
+NUMBER = r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,4}+)?"
+"""Pattern of a printed number; p-values go below the least float, but not beyond four digits."""
+_NUMBER = re.compile(NUMBER)
+_MARKS = "*`"
+"""What chat models set about a value."""
 _LIST_SEPARATOR = ", "
 _GTEX_SHOWN = 3
 _GTEX = re.compile(r"(.*\S)\s++(\S+)\s++TPM", re.DOTALL)
@@ -97,8 +102,7 @@ def shown(
     Args:
         words: value -> text.
         placeholder: stands for it where a model is told how to write it.
-        agrees: whether a value can stand beside a text that a model wrote; any by default, since
-            models put strengths into words of their own.
+        agrees: whether a value can stand beside a text that a model wrote; any by default.
     """
 
     def write(value: Any, separators: Separators) -> str:
@@ -139,35 +143,46 @@ def within(
     )
 
 
-def at_most(*steps: tuple[float, str], above: str) -> Callable[[Any], str]:
-    """Return a function that puts a number into words by ceilings.
+def at_most(*steps: tuple[float, str], above: str, rounding: float) -> Form:
+    """Return a form that shows a number in words by ceilings.
 
     Args:
         steps: (ceiling, phrase), ascending; the first ceiling that holds the number decides, and
             the ceiling itself belongs to its phrase.
         above: the phrase above the last ceiling.
+        rounding: how far a printed number may lie from the one that was put into words.
     """
 
-    def phrase(value: object) -> str:
-        number = real(value)
+    def phrase(number: float) -> str:
         return next((words for ceiling, words in steps if number <= ceiling), above)
 
-    return phrase
+    return _graded(phrase, {above, *(words for _, words in steps)}, rounding)
 
 
-def at_least(*steps: tuple[float, str], below: str) -> Callable[[Any], str]:
-    """Return a function that puts a number into words by floors.
+def at_least(*steps: tuple[float, str], below: str, rounding: float) -> Form:
+    """Return a form that shows a number in words by floors.
 
     Args:
         steps: (floor, phrase), descending; the first floor that the number reaches decides.
         below: the phrase below the last floor.
+        rounding: as in `at_most`.
     """
 
-    def phrase(value: object) -> str:
-        number = real(value)
+    def phrase(number: float) -> str:
         return next((words for floor, words in steps if number >= floor), below)
 
-    return phrase
+    return _graded(phrase, {below, *(words for _, words in steps)}, rounding)
+
+
+def _graded(phrase: Callable[[float], str], phrases: Set[str], rounding: float) -> Form:
+    """Return the form of a phrase for a number; words of a model's own agree with any number."""
+
+    def agrees(value: Any, text: str) -> bool:
+        said = unescaped(text).casefold()
+        near = (value - rounding, value, value + rounding)
+        return said not in phrases or said in map(phrase, near)
+
+    return shown(lambda value: phrase(real(value)), "phrase", agrees)
 
 
 def one_of(words: Mapping[Any, str]) -> Form:
@@ -184,7 +199,7 @@ def one_of(words: Mapping[Any, str]) -> Form:
         return escaped(words[value], separators)
 
     def read(text: str) -> Any:
-        if (found := unescaped(text).casefold()) not in values:
+        if (found := unescaped(text).strip(_MARKS + ".").casefold()) not in values:
             raise ValueError(f"not one of {sorted(values)}")
         return values[found]
 
@@ -194,7 +209,7 @@ def one_of(words: Mapping[Any, str]) -> Form:
 
 def _number(text: str) -> float:
     """Read a printed number; models write a true minus sign now and then."""
-    plain = text.replace("\N{MINUS SIGN}", "-")
+    plain = text.strip(_MARKS).replace("\N{MINUS SIGN}", "-")
     if not _NUMBER.fullmatch(plain) or not math.isfinite(float(plain)):
         raise ValueError("not a finite number")
     return float(plain)
@@ -240,8 +255,10 @@ def _read_quantity(most: float) -> Callable[[str], str]:
     def read(text: str) -> str:
         kept = _read_text(text)
         number = _NUMBER.match(kept.replace("\N{MINUS SIGN}", "-"))
-        if number is None or not 0 <= float(number[0]) <= most:
-            raise ValueError(f"not a number in [0, {most:g}]")
+        size = math.inf if number is None else float(number[0])
+        if not (0 <= size <= most and math.isfinite(size)):
+            wanted = f"a number in [0, {most:g}]" if math.isfinite(most) else "a finite number >= 0"
+            raise ValueError(f"not {wanted}")
         return kept
 
     return read

@@ -11,7 +11,7 @@ TESTS = "local_hypothesis"
 """Under this name the sentence of an experiment's own hypothesis is printed and read back."""
 
 _LABELS = frozenset(
-    {"Hypothesis", "Tests", "Kind", "Description", "Result", "Reported", "Supported"}
+    {"hypothesis", "tests", "kind", "description", "result", "reported", "supported"}
 )
 # the tier and a stated relation are told by the tag beside the number
 _UNPRINTED = frozenset({TESTS, "kind", "description", "tier", "stated_relation"})

@@ -5,17 +5,26 @@ belong to the result and are hidden with it; a target's allele is part of its cl
 Field names: `bed.domains.gwas`.
 """
 
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from bed.domains.gwas import KIND, SIGNIFICANT, is_significant, p_decimal
+from bed.domains.gwas import (
+    KIND,
+    SIGNIFICANT,
+    implied_direction,
+    is_significant,
+    p_decimal,
+)
 from bed.prompts.forms import (
     COUNT,
     FREQUENCY,
     GTEX,
     INTEGER,
     LIST,
+    NUMBER,
     P_VALUE,
     REMARK,
     SIZE,
@@ -32,6 +41,7 @@ __all__ = ["WORDING"]
 
 _SUGGESTIVE = Decimal("1e-5")
 _ALLELE = "[ACGT]"
+_INTERVAL = re.compile(rf"[\[(]?\s*+({NUMBER})\s*+(?:[-\N{{EN DASH}},]|to)\s*+({NUMBER})")
 
 
 def _significance(value: Any) -> str:
@@ -53,6 +63,27 @@ def _agrees(value: Any, text: str) -> bool:
     return p == SIGNIFICANT or is_significant(p) == says
 
 
+def _association(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what cannot be true of an effect, its interval and its direction, as printed."""
+    effect, interval = values.get("effect", ""), values.get("interval", "")
+    direction = values.get("direction")
+    implied = implied_direction(effect, interval)
+    if direction is not None and implied is not None and direction != implied:
+        yield (
+            f"direction {direction!r} contradicts effect {effect!r} with interval {interval!r}, "
+            f"which say {implied!r}"
+        )
+    if ends := _INTERVAL.match(interval):
+        low, high = Decimal(ends[1]), Decimal(ends[2])
+        if low > high:
+            yield f"interval {interval!r} contradicts itself; the lower end comes first"
+        elif printed := re.match(NUMBER, effect):
+            size = Decimal(printed[0])
+            rounding = Decimal(5).scaleb(int(size.as_tuple().exponent) - 1)
+            if not low - rounding <= size <= high + rounding:
+                yield f"interval {interval!r} contradicts effect {effect!r}, which lies outside"
+
+
 _FORMS: dict[str, Form] = {
     "position": INTEGER,
     "genes": LIST,
@@ -66,7 +97,7 @@ _FORMS: dict[str, Form] = {
     "direction": one_of({"increases": "increases", "decreases": "decreases"}),
     "risk_allele": replace(TEXT, pattern=_ALLELE),
     "allele": replace(REMARK, pattern=_ALLELE),
-    "interval": replace(TEXT, pattern=r"\[\d\.\d\d-\d\.\d\d\]"),
+    "interval": replace(TEXT, pattern=r"\[\d\.\d\d-\d\.\d\d\]( unit (in|de)crease)?"),
     "shown": REMARK,
 }
 
@@ -105,6 +136,7 @@ _STUB = Layout(
     {"kind": KIND},
     ("snp", "trait"),
     (("p_value",),),
+    inconsistencies=_association,
 )
 _TARGET = Layout(
     (

@@ -4,7 +4,7 @@ A layout knows no page; `bed.prompts.page` puts stubs and targets together.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,8 +18,8 @@ __all__ = ["INDENT", "Layout", "Rest", "UnreadableError"]
 
 INDENT = "  "
 
-_BULLET = re.compile(r"\A[-*\u2022]\s++(?=\D)")
-_BOLD = re.compile(r"\A\*\*([^*]++)\*\*")
+_BULLET = re.compile(r"\A(?:[-*>\u2022]|#{1,6}|[0-9]{1,2}[.)])\s++(?=\D)")
+_MARKED = re.compile(r"\A(?:\*\*([^*]++)\*\*|`([^`]++)`)")
 
 Values = Mapping[str, Any]
 
@@ -42,7 +42,8 @@ class Rest:
 
     Attributes:
         printed: fields that have one, or that are not printed at all.
-        labels: of the other lines; a field of that name has its first letter encoded.
+        labels: of the other lines, in lower case; a field of that name has its first letter
+            encoded.
         is_outcome: whether the lines tell the result.
         level: how deep they are indented.
     """
@@ -61,7 +62,7 @@ class Rest:
         for name, value in values.items():
             if name not in self.printed and not is_absent(value):
                 label = escaped(name, (": ",))
-                if label in self.labels:
+                if label.casefold() in self.labels:
                     label = f"&#{ord(label[0])};{label[1:]}"
                 yield f"{label}: {ANY.write(value, ())}"
 
@@ -88,6 +89,8 @@ class Layout:
         outcome_needs: for each tuple, one of its fields must be in the outcome.
         forms_of_result: where the result has several forms, the fields of each; the first is
             asked of a simulator unless the evidence shows another.
+        inconsistencies: what cannot be true of a result that a model wrote, in words; it gets the
+            fields of the experiment and of the outcome, as read.
     """
 
     lines: tuple[Line | Rest, ...]
@@ -95,6 +98,7 @@ class Layout:
     needs: tuple[str, ...] = ()
     outcome_needs: tuple[tuple[str, ...], ...] = ()
     forms_of_result: tuple[tuple[str, ...], ...] = ()
+    inconsistencies: Callable[[Values], Iterable[str]] = lambda values: ()
 
     def fits(self, values: Values) -> bool:
         """Return whether this is the layout of an experiment or target.
@@ -179,7 +183,8 @@ class Layout:
         """Return the fields of an outcome from the lines of its result alone, in any order.
 
         Args:
-            lines: as a model wrote them; blank lines, bullets and bold labels do not matter.
+            lines: as a model wrote them; blank lines, bullets, bold marks and the case of labels
+                do not matter.
             values: fields of the experiment.
 
         Raises:
@@ -189,7 +194,7 @@ class Layout:
         outcome: dict[str, Any] = {}
         read: list[tuple[Line, str]] = []
         for text in filter(None, map(_plain, lines)):
-            line, told = self._of_result(text)
+            line, text, told = self._of_result(text)
             for name in told.keys() & outcome.keys():
                 if told[name] != outcome[name]:
                     raise DataError(
@@ -201,20 +206,36 @@ class Layout:
         self._require_outcome(outcome)
         if not outcome:
             raise DataError("it states no result; write its lines in the requested form")
-        for line, text in read:
-            if said := line.contradiction(text, {**values, **outcome}):
-                raise DataError(said)
+        self._require_consistent(values, outcome, read)
         return outcome
 
-    def _of_result(self, text: str) -> tuple[Line | Rest, dict[str, Any]]:
-        """Return the line of the result that a text is, with its fields."""
+    def _require_consistent(
+        self, values: Values, outcome: Values, read: Sequence[tuple[Line, str]]
+    ) -> None:
+        stated = [form for form in self.forms_of_result if outcome.keys() & set(form)]
+        if len(stated) > 1:
+            raise DataError(f"it states {sorted(outcome)}, of two forms of result; use one")
+        both = {**values, **outcome}
+        said = (line.contradiction(text, both) for line, text in read)
+        for complaint in (*filter(None, said), *self.inconsistencies(both)):
+            raise DataError(complaint)
+
+    def _of_result(self, text: str) -> tuple[Line | Rest, str, dict[str, Any]]:
+        """Return the line of the result that a text is, with its label mended and its fields."""
         known = [line for line in self.lines if line.is_outcome or _is_heading(line)]
-        named = [line for line in known if isinstance(line, Line) and line.start.match(text)]
-        named.sort(key=lambda line: -len(line.prefix))
-        fitting: list[Line | Rest] = [*named, *(line for line in known if isinstance(line, Rest))]
-        for line in fitting:
-            if (told := line.read(text)) is not None:
-                return line, told
+        named = [
+            (line, mended)
+            for line in known
+            if isinstance(line, Line) and (mended := line.labelled(text)) is not None
+        ]
+        named.sort(key=lambda found: -len(found[0].prefix))
+        fitting: list[tuple[Line | Rest, str]] = [
+            *named,
+            *((line, text) for line in known if isinstance(line, Rest)),
+        ]
+        for line, mended in fitting:
+            if (told := line.read(mended)) is not None:
+                return line, mended, told
         expected = [line.prefix.strip() for line in known if isinstance(line, Line)]
         raise DataError(f"cannot read the line {text!r}; expected are {expected}")
 
@@ -292,8 +313,9 @@ def _is_heading(line: Line | Rest) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return a line without the bullet and the bold marks that chat models set."""
-    return _BOLD.sub(r"\1", _BULLET.sub("", text.strip())).strip()
+    """Return a line without the bullet, and the marks about its label, that chat models set."""
+    bare = _BULLET.sub("", text.strip())
+    return _MARKED.sub(lambda found: found[1] or found[2], bare).strip()
 
 
 def _indented(rows: Sequence[tuple[int, bool, str]]) -> list[str]:

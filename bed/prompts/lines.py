@@ -112,6 +112,12 @@ class Line:
         return re.compile(flexible(self.prefix))
 
     @cached_property
+    def _label(self) -> re.Pattern[str]:
+        label = self.prefix.rstrip()
+        after = r"\s*+" if label.endswith((":", "=")) else r"(?:\s*+:\s*+|\s++|\Z)"
+        return re.compile(flexible(label) + after, re.IGNORECASE)
+
+    @cached_property
     def needed(self) -> str:
         """The field without which the line is left out; "" for a line without slots."""
         return self.key or (self.slots[0].name if self.slots else "")
@@ -193,6 +199,15 @@ class Line:
                 yield _literal(self._value(node, known[node.name]))
             else:
                 yield node.form.pattern
+
+    def labelled(self, text: str) -> str | None:
+        """Return a line with its label as the template has it, or None where it has another.
+
+        Args:
+            text: a line with a label in any case, perhaps with a colon of a model's own.
+        """
+        found = self._label.match(text)
+        return None if found is None else self.prefix + text[found.end() :]
 
     def read(self, text: str) -> dict[str, Any] | None:
         """Return the values that a line holds, or None where it is no line of this template.

@@ -33,7 +33,7 @@ _CONTEXT, _TARGET = "CONTEXT EVIDENCE", "TARGET HYPOTHESIS"
 _NO_EVIDENCE = "(none)"
 _END = re.compile(r"Respond using the format|CANDIDATE NEXT EXPERIMENTS|EXPERIMENT TO SIMULATE")
 _NUMBERED = re.compile(r"\[[0-9]+\]\s++(.*)", re.DOTALL)
-_FENCE = "```"
+_FENCES = ("```", "~~~")
 _REMEMBERED = 1 << 16
 
 _WORDINGS: Mapping[str, Wording] = {
@@ -190,19 +190,28 @@ def read_outcome(experiment: Experiment, text: str) -> Outcome:
 
     Args:
         experiment: the one that was simulated.
-        text: everything that the model wrote; its reasoning and code fences are passed over.
+        text: everything that the model wrote. Its reasoning is passed over, and so is what stands
+            outside a code fence where there is one.
 
     Raises:
         DataError: for a line that is none of the result, a value that cannot be read or is
             impossible, lines that contradict each other, or a field that is missing.
     """
-    lines = [
-        line for line in without_reasoning(text).splitlines() if not line.strip().startswith(_FENCE)
-    ]
+    lines = _fenced(without_reasoning(text).splitlines())
     try:
         return Outcome(Fields(_layout(experiment).read_result(lines, experiment.fields)))
     except DataError as error:
         raise DataError(f"simulated result of experiment {experiment.id!r}: {error}") from error
+
+
+def _fenced(lines: Sequence[str]) -> list[str]:
+    """Return what stands between code fences; without a pair of them, all lines but a fence."""
+    fences = [i for i, line in enumerate(lines) if line.strip().startswith(_FENCES)]
+    if len(fences) < 2:
+        return [line for i, line in enumerate(lines) if i not in fences]
+    ends = [*fences[1::2], len(lines)]
+    pairs = zip(fences[::2], ends, strict=False)
+    return [line for start, end in pairs for line in lines[start + 1 : end]]
 
 
 def parse_evidence(domain: str, user_prompt: str) -> ParsedPrompt:

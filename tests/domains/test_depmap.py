@@ -177,6 +177,11 @@ def test_levels_of_support() -> None:
         (KNOCKOUT, {"chronos": -1.0, "p_dependency": None}, "'p_dependency' is None"),
         (KNOCKOUT, {"chronos": -1.0, "p_dependency": math.nan}, "'p_dependency' is nan"),
         (KNOCKOUT, {"chronos": -1.0, "p_dependency": math.inf}, "'p_dependency' is inf"),
+        (
+            KNOCKOUT,
+            {"chronos": -1.0, "p_dependency": 1.2},
+            r"'p_dependency' is 1.2, outside .*\[0, 1\]",
+        ),
         (KNOCKOUT, {"effect_bin": "lethal"}, "effect bin 'lethal' is not one of"),
         (KNOCKOUT, {"effect_bin": None}, "effect bin None"),
         (assay("expression", "K", "L"), {"log2_tpm": math.nan}, "'log2_tpm' is nan"),

@@ -140,13 +140,13 @@ def test_verdict(p: float, change: float, direction: str, expected: str) -> None
     [
         (0.01, 1.0, "sideways", "unknown direction 'sideways'"),
         (0.01, 1.0, None, "unknown direction None"),
-        (math.nan, 1.0, "up", "p_adjusted is nan: missing or not finite"),
-        (None, 1.0, "up", "p_adjusted is None: missing"),
-        (0.01, math.nan, "up", "log2_fold_change is nan: missing"),
-        (0.01, math.inf, "up", "log2_fold_change is inf"),
-        (0.01, None, "up", "log2_fold_change is None"),
-        (0.01, True, "up", "log2_fold_change is True"),
-        (-0.01, 1.0, "up", r"p_adjusted is -0.01, outside the range \[0, 1\]"),
+        (math.nan, 1.0, "up", "'p_adjusted' is nan: missing or not finite"),
+        (None, 1.0, "up", "'p_adjusted' is None: missing"),
+        (0.01, math.nan, "up", "'log2_fold_change' is nan: missing"),
+        (0.01, math.inf, "up", "'log2_fold_change' is inf"),
+        (0.01, None, "up", "'log2_fold_change' is None"),
+        (0.01, True, "up", "'log2_fold_change' is True"),
+        (-0.01, 1.0, "up", r"'p_adjusted' is -0.01, outside the range \[0, 1\]"),
         (1.01, 1.0, "up", "outside the range"),
     ],
 )
@@ -219,19 +219,19 @@ def test_reading_of_a_summary_is_never_conclusive() -> None:
 @pytest.mark.parametrize(
     ("experiment", "outcome", "said"),
     [
-        (measured("A", "G", "L"), {"log2_fold_change": 1.0}, "p_adjusted is None: missing"),
+        (measured("A", "G", "L"), {"log2_fold_change": 1.0}, "'p_adjusted' is None: missing"),
         (
             measured("A", "G", "L"),
             {"log2_fold_change": 1.0, "p_adjusted": 0.1, "wald": math.nan},
-            "wald is nan",
+            "'wald' is nan",
         ),
-        (stub(claim("A", "G", "L"), "zscore"), {}, "z is None: missing"),
+        (stub(claim("A", "G", "L"), "zscore"), {}, "'z' is None: missing"),
         (stub(claim("A", None, "L"), "zscore"), {"z": 1.0}, "unknown direction None"),
         (stub(claim("A", None, "L"), "summary"), {"share_significant": 0.1}, "median_share"),
         (
             stub(claim("A", None, "L"), "summary", median_share=0.1),
             {"share_significant": 10.0},
-            "share_significant is 10, outside",
+            "'share_significant' is 10, outside",
         ),
     ],
 )

@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bed.domains import gwas
-from bed.domains.gwas import is_significant, kind, p_decimal, reading, relation, same_trait
+from bed.domains.gwas import (
+    implied_direction,
+    is_significant,
+    kind,
+    p_decimal,
+    reading,
+    relation,
+    same_trait,
+)
 from bed.errors import DataError
 from bed.evidence import Experiment, Fields, Hypothesis, Outcome
 
@@ -180,3 +188,26 @@ def test_kinds() -> None:
     assert kind(study()) == gwas.KIND
     with pytest.raises(DataError, match="kind 'knockout' is unknown; use one of"):
         kind(Experiment("x", TARGET, fields=Fields(FTO, kind="knockout")))
+
+
+@pytest.mark.parametrize(
+    ("effect", "interval", "direction"),
+    [
+        ("1.04", "[1.03-1.05]", "increases"),
+        ("1.04", "", "increases"),
+        ("0.03", "[0.01-0.05] unit decrease", "decreases"),
+        ("0.03", "[0.01-0.05] mg/dl increase", "increases"),
+        ("1.00", "[0.90-1.10]", "neither"),
+        ("1", "[NR]", "neither"),
+        ("1", "[NR] unit decrease", "decreases"),
+        ("0", "[NR] unit decrease", "neither"),
+        ("0.8", "[0.7-0.9]", None),
+        ("2.3", "[NR] mg/dl", None),
+        ("2.3", "[NR] increase or decrease", None),
+        ("", "", None),
+    ],
+)
+def test_an_effect_implies_a_direction_or_none(
+    effect: str, interval: str, direction: str | None
+) -> None:
+    assert implied_direction(effect, interval) == direction

@@ -46,6 +46,7 @@ def test_targets_of_gwas(p: float, direction: str, expected: TargetOutcome) -> N
     [
         ("depmap", {"chronos": -1.0}, "'p_dependency' is None: missing"),
         ("depmap", {"chronos": float("nan"), "p_dependency": 1.0}, "'chronos' is nan"),
+        ("depmap", {"chronos": -1.0, "p_dependency": -0.1}, "'p_dependency' is -0.1, outside"),
         ("tahoe", {"log2fc": 1.0}, "missing or not finite"),
         ("gwas", {}, "missing"),
         ("world", {}, "unknown domain 'world' for verdicts"),

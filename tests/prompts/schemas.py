@@ -31,6 +31,7 @@ COUNT = st.integers(0, 10**7)
 REAL = st.floats(-1e6, 1e6).map(lambda x: x + 0.0)
 SIZE = st.floats(0, 1e6)
 SHARE = st.floats(0, 1)
+ERROR = st.floats(0.001, 10)
 P_VALUE = st.floats(1e-300, 1)
 
 
@@ -67,7 +68,22 @@ class Schema:
 
     def outcomes(self) -> st.SearchStrategy[Outcome]:
         drawn = st.fixed_dictionaries(dict(self.outcome), optional=dict(self.outcome_optional))
-        return drawn.map(lambda fields: Outcome(Fields(fields)))
+        return drawn.map(lambda fields: Outcome(Fields(consistent(fields))))
+
+
+def consistent(drawn: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an outcome, those that follow from others brought into line with them."""
+    fields = dict(drawn)
+    if "wald" in fields:
+        change = fields["log2_fold_change"]
+        fields["wald"] = change / fields["lfc_se"] if "lfc_se" in fields else 2 * change
+    if {"p_value", "p_adjusted"} <= fields.keys():
+        fields["p_value"] *= fields["p_adjusted"]
+    if {"num_significant", "num_tested"} <= fields.keys():
+        fields["num_significant"] = round(fields["share_significant"] * fields["num_tested"])
+    if fields.get("effect") in ("1.04", "12") and "direction" in fields:
+        fields["direction"] = "increases"
+    return fields
 
 
 def target_of(schema: Schema, fields: Mapping[str, Any], text: str = "a claim") -> Hypothesis:
@@ -143,7 +159,7 @@ _RUN = {
 _EXPRESSION_OUTCOMES: Mapping[str, tuple[Strategies, Strategies]] = {
     "differential": (
         {"log2_fold_change": REAL, "p_adjusted": P_VALUE},
-        {"lfc_se": SHARE, "wald": REAL, "p_value": P_VALUE, "base_mean": SIZE},
+        {"lfc_se": ERROR, "wald": REAL, "p_value": P_VALUE, "base_mean": SIZE},
     ),
     "zscore": ({"z": REAL}, {}),
     "summary": ({"share_significant": SHARE}, {"num_significant": COUNT, "num_tested": COUNT}),

@@ -8,7 +8,52 @@ from hypothesis import strategies as st
 
 from bed.prompts.escaping import TITLES, escaped, split_parts, unescaped
 
-TAGS = re.compile(r"<\s*(?:[^\W\d_]|[/|!?\uff5c])")
+TAGS = re.compile(r"<\s*(?:[^\W\d]|[/|!?]|0x)")
+TOKENS = (
+    "<|im_start|>",
+    "<start_of_turn>",
+    "<\uff5cUser\uff5c>",
+    "<<SYS>>",
+    "<0x0A>",
+    "<_pad_>",
+    "</s>",
+    "[INST]",
+    "[/INST]",
+    "[TOOL_CALLS]",
+    "[gMASK]",
+    "<probability>1</probability>",
+    "[7] tag",
+    *TITLES,
+)
+STRUCTURE = re.compile(
+    rf"{TAGS.pattern}|\[/?(?:INST|TOOL_CALLS|gMASK)\]|^\[[0-9]+\]|"
+    + "|".join(title.replace(" ", r"\s+") for title in TITLES),
+    re.IGNORECASE,
+)
+INVISIBLE = "\xad\u034f\u180e\u200b\u200d\u2060\u2066\ufe0f\ufeff\U000e0041"
+BLANKS = " \u00a0\u2003\u3000"
+ORDINARY = (
+    "HLA-DRB1*15:01",
+    "NKX2-1",
+    "IL-1\u03b2",
+    "TNF-\u03b1",
+    "miR-21-5p",
+    "c.35G>A",
+    "p.Gly12Asp",
+    "NM_004333.6:c.1799T>A",
+    "p < 0.05",
+    "p<5e-8",
+    "<= -0.5",
+    "BMI \uff1c 25",
+    "Height [cm]",
+    "Body mass index [BMI]",
+    "Cholesterol (LDL), mg/dl",
+    "R&D",
+    "\u0394F508",
+    "C[C@@H](O)[13C]",
+    "10\u00a0\u00b5M",
+    "5\u20327",
+)
 AWKWARD = st.lists(
     st.sampled_from(
         [
@@ -48,12 +93,33 @@ def test_any_text_comes_back_from_one_harmless_line(value: str) -> None:
     assert unescaped(text) == value
     assert len(text.splitlines()) <= 1
     assert text == text.strip()
-    assert not TAGS.search(text)
-    seen = re.sub(r"\s", " ", unicodedata.normalize("NFKC", text)).casefold()
-    assert not any(title.casefold() in seen for title in TITLES)
-    assert not re.search(r"\[/?(INST|TOOL_CALLS)\]", text)
-    assert not re.match(r"\[[0-9]+\]", seen)
+    assert not STRUCTURE.search(unicodedata.normalize("NFKC", text))
     assert not any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in text)
+
+
+@given(st.sampled_from(TOKENS), st.data())
+def test_no_look_alike_of_structure_passes(token: str, data: st.DataObject) -> None:
+    """In any case, full-width, with other blanks and with what cannot be seen in between."""
+
+    def look_alikes(character: str) -> list[str]:
+        if character == " ":
+            return list(BLANKS)
+        wide = [chr(ord(character) + 0xFEE0)] if "!" <= character <= "~" else []
+        return [character, character.swapcase(), *wide]
+
+    letters = [data.draw(st.sampled_from(look_alikes(character))) for character in token]
+    hidden = data.draw(st.sampled_from(["", *INVISIBLE]))
+    at = data.draw(st.integers(0, len(letters)))
+    value = "".join((*letters[:at], hidden, *letters[at:]))
+    text = escaped(value)
+    assert unescaped(text) == value
+    assert not set(text) & set(INVISIBLE)
+    assert not STRUCTURE.search(unicodedata.normalize("NFKC", text))
+
+
+@given(st.lists(st.sampled_from(ORDINARY), min_size=1).map(" ".join))
+def test_ordinary_names_stay_to_the_letter(value: str) -> None:
+    assert escaped(value) == value
 
 
 @pytest.mark.parametrize(
@@ -92,6 +158,10 @@ def test_ordinary_values_stay_to_the_letter(value: str) -> None:
         ("Target\u00a0hypothesis", "Target&#160;hypothesis"),
         ("[TOOL_CALLS]", "&#91;TOOL_CALLS]"),
         ("prob\u200bability", "prob&#8203;ability"),
+        ("target  hypothesis", "target&#32; hypothesis"),
+        ("\uff3b\uff29\uff2e\uff33\uff34]", "&#65339;\uff29\uff2e\uff33\uff34]"),
+        ("\ufe64b>", "&#65124;b>"),
+        ("\U000e0041", "&#917569;"),
     ],
 )
 def test_what_would_be_structure_is_encoded(value: str, text: str) -> None:

@@ -109,10 +109,12 @@ def test_what_a_server_holds_to_the_pattern_can_be_read(
     pattern = result_regex(stub.experiment, known)
     letters = st.characters(codec="latin-1", exclude_categories=("Cc", "Zs")) | st.just(" ")
     text = data.draw(st.from_regex(pattern, fullmatch=True, alphabet=letters | st.just("\n")))
-    if "direction" in schema.outcome_optional:
-        # an expression cannot say that two alleles are the same
-        text = re.sub("Direction: . ", f"Direction: {text.removeprefix('Risk allele: ')[0]} ", text)
-    assert read_outcome(stub.experiment, text).fields
+    try:
+        assert read_outcome(stub.experiment, text).fields
+    except DataError as error:
+        # an expression cannot say that one value follows from another
+        if "contradicts" not in str(error):
+            raise
 
 
 KNOCKOUT = Experiment(
@@ -155,6 +157,9 @@ RESPONSE = Experiment(
         gene="A",
     ),
 )
+SUMMARY = Experiment("x", RESPONSE.hypothesis, fields=Fields(RESPONSE.fields, kind="summary"))
+MUTATION = Experiment("x", KNOCKOUT.hypothesis, fields=Fields(KNOCKOUT.fields, kind="mutation"))
+CHANGE, ADJUSTED = "log2FoldChange +1", "p-value (adjusted) 0.1"
 SENTENCE = Experiment("x", Hypothesis("h", "generic"))
 
 
@@ -165,7 +170,29 @@ SENTENCE = Experiment("x", Hypothesis("h", "generic"))
         (KNOCKOUT, "Chronos gene-effect -1\nChronos gene-effect 0", "chronos is stated twice"),
         (ASSOCIATION, "Result: p = 1.5", "1.5 is impossible; it must be in [0, 1]"),
         (ASSOCIATION, "Result: p = 0.1\nRAF: 1.3", "not a number in [0, 1]"),
-        (ASSOCIATION, "Result: p = 0.1; OR/beta = -1.2", "not a number in [0, inf]"),
+        (ASSOCIATION, "Result: p = 0.1; OR/beta = -1.2", "not a finite number >= 0"),
+        (ASSOCIATION, "Result: p = 0.1; OR/beta = 1e999", "not a finite number"),
+        (
+            ASSOCIATION,
+            "Result: p = 0.1; OR/beta = 1.40\n95% CI: [1.03-1.05]",
+            "contradicts effect '1.40'",
+        ),
+        (ASSOCIATION, "Result: p = 0.1\n95% CI: [1.05-1.03]", "the lower end comes first"),
+        *(
+            (
+                ASSOCIATION,
+                f"Result: p = 1e-9; OR/beta = {effect}\n{told}"
+                f"Risk allele: A\nDirection: A allele {direction} height",
+                f"contradicts effect '{effect}'",
+            )
+            for effect, told, direction in (
+                ("1", "", "increases"),
+                ("1.00", "95% CI: [0.90-1.10]\n", "decreases"),
+                ("0", "", "increases"),
+                ("1.20", "", "decreases"),
+                ("0.05", "95% CI: [0.01-0.09] unit decrease\n", "increases"),
+            )
+        ),
         (ASSOCIATION, "Result: p = 0.1 (genome-wide significant)", "contradicts p_value 0.1"),
         (
             ASSOCIATION,
@@ -177,6 +204,34 @@ SENTENCE = Experiment("x", Hypothesis("h", "generic"))
             "Direction: A allele increases weight\nResult: p = 1e-9",
             "contradicts trait 'height'",
         ),
+        (KNOCKOUT, "Chronos gene-effect -1\nEffect bin dependency", "two forms of result"),
+        (
+            KNOCKOUT,
+            "Chronos gene-effect -1.2 (no clear fitness effect)",
+            "contradicts chronos -1.2",
+        ),
+        (MUTATION, "Result: banana", "status 'banana' is unknown; use one of"),
+        (RESPONSE, f"{CHANGE} ± 0.000\n{ADJUSTED}", "a standard error is above 0"),
+        (RESPONSE, f"{CHANGE}\nWald statistic -3\n{ADJUSTED}", "wald -3.0 contradicts the sign"),
+        (
+            RESPONSE,
+            f"{CHANGE} ± 0.100\nWald statistic 3\n{ADJUSTED}",
+            "wald 3.0 contradicts log2_fold_change 1.0 over lfc_se 0.1",
+        ),
+        (RESPONSE, f"{CHANGE}\np-value (raw) 0.5\n{ADJUSTED}", "contradicts p_value 0.5"),
+        (SUMMARY, "Responding genes 150%", "it must be in [0, 1]"),
+        (
+            SUMMARY,
+            "Responding genes 50%\nNumber of responding genes 9\nNumber of tested genes 3",
+            "num_significant 9 contradicts num_tested 3",
+        ),
+        (
+            SUMMARY,
+            "Responding genes 50%\nNumber of responding genes 9\nNumber of tested genes 900",
+            "share_significant 0.5 contradicts 9 of 900",
+        ),
+        (SUMMARY, "Responding genes 5%\nNumber of tested genes -3", "must be at least 0"),
+        (SENTENCE, "supported: yes\nSUPPORTED: no", "supported is stated twice"),
         (RESPONSE, "log2FoldChange +1 ± -0.2\np-value (adjusted) 0.1", "-0.2 is impossible"),
         (
             RESPONSE,
@@ -208,9 +263,12 @@ def test_an_impossible_result_is_named(experiment: Experiment, answer: str, comp
         "```\nResult:\n  Reported: it grew\n  Supported: yes\n```",
         "- Reported: it grew\n- Supported: Yes",
         "**Result:**\n**Reported:** it grew\n**Supported**: yes",
+        "supported: **yes**\n`Reported: it grew`",
+        "### Result:\n> Supported:yes.\n1. Reported: it grew",
+        "Here is a result:\n```text\nSupported: yes\nReported: it grew\n```\nI hope it helps.",
         "<think>Supported: no</think>\n* Supported: yes\n* Supported: yes\n* Reported: it grew",
     ],
-    ids=["order", "blank", "fence", "bullets", "bold", "repeated"],
+    ids=["order", "blank", "fence", "bullets", "bold", "marks", "heading", "prose", "repeated"],
 )
 def test_the_order_and_the_marks_of_a_chat_model_do_not_matter(answer: str) -> None:
     assert read_outcome(SENTENCE, answer).fields == {"supported": True, "result": "it grew"}
@@ -222,9 +280,26 @@ def test_the_order_and_the_marks_of_a_chat_model_do_not_matter(answer: str) -> N
         (ASSOCIATION, "Result: p = 5.0e-08 (genome-wide significant)"),
         (ASSOCIATION, "Result: p = 1.0e-05 (not significant genome-wide)"),
         (RESPONSE, "log2FoldChange +0.000 (downregulates)\np-value (adjusted) 0.9"),
+        (KNOCKOUT, "chronos Gene-Effect: -0.25 (no clear fitness effect)"),
+        (KNOCKOUT, "Chronos gene-effect -0.9 (quite a fitness defect)"),
+        (MUTATION, "Result: Wild-type"),
+        (ASSOCIATION, "Result: p = 0.1; OR/beta = 0.01\n95% CI: [0.004-0.006] fl decrease"),
+        (ASSOCIATION, "Result: p = 0.1; OR/beta = 1.00\n95% CI: 0.90 to 1.10"),
+        (RESPONSE, "log2FoldChange +0.012 ± 0.001\nWald statistic 9.5\np-value (adjusted) 0.1"),
         (RESPONSE, "log2FoldChange -1.2 (Downregulates)\np-value (adjusted) 0.9"),
     ],
-    ids=["printed threshold", "in other words", "printed zero", "capital"],
+    ids=[
+        "printed threshold",
+        "in other words",
+        "printed zero",
+        "printed step",
+        "own words",
+        "status",
+        "printed effect",
+        "no effect",
+        "printed error",
+        "capital",
+    ],
 )
 def test_what_the_printed_precision_leaves_open_is_no_contradiction(
     experiment: Experiment, answer: str
