@@ -135,7 +135,17 @@ def test_a_body_that_is_no_json_fails_alone(url: str, value: object) -> None:
     assert good.body["got"] == {"value": 1}
 
 
-def test_an_interrupt_stops_the_calls_and_leaves_the_transport_usable(url: str) -> None:
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, also where whoever started the tests had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_stops_the_calls_and_leaves_the_transport_usable(
+    url: str, interrupts: None
+) -> None:
     with HttpTransport(Endpoint((url,), max_in_flight=4)) as transport:
         assert transport.send([Call("/echo", {})])[0].reason is None
         main = threading.main_thread().ident
