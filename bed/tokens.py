@@ -40,8 +40,8 @@ class ChatTemplate:
             prompt: system and user text; an empty system text is left out.
 
         Raises:
-            DataError: for a control token in the text, a tokenizer that cannot be loaded, or one
-                without a chat template.
+            DataError: for a control token in the text, a tokenizer that cannot be loaded, one
+                without a chat template, or a template that refuses the prompt.
         """
         return self._encoded([self.text(prompt)])[0]
 
@@ -59,14 +59,21 @@ class ChatTemplate:
             self._refuse_control(part)
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
         messages.append({"role": "user", "content": prompt.user})
-        return str(
-            self._model.apply_chat_template(
+        from jinja2 import TemplateError
+
+        try:
+            found = self._model.apply_chat_template(
                 messages,
                 tokenize=False,
                 add_generation_prompt=self.generation_prompt,
                 enable_thinking=self.thinking,
             )
-        )
+        except TemplateError as error:
+            raise DataError(
+                f"the chat template of {self.tokenizer} refuses the prompt: {error}; where it "
+                "takes no system message, give an empty system prompt"
+            ) from error
+        return str(found)
 
     def continuation(self, text: str) -> list[int]:
         """Return the token ids of text that follows a prompt.

@@ -11,6 +11,7 @@ from bed.belief import (
     ClassifierBelief,
     DomainBelief,
     ExactBelief,
+    LogprobBelief,
     PermutationAveraged,
     Recalibrated,
     Repeated,
@@ -47,6 +48,7 @@ from bed.simulators import (
     GenerativeSimulator,
     fit_exemplar_simulator,
 )
+from bed.transport import Call, ScriptedTransport
 from bed.worlds import World
 from tests.doubles import chat, classifier, template, user
 from tests.factories import (
@@ -157,6 +159,10 @@ def belief_cases() -> dict[str, Case]:
         "classifier": (lambda: ClassifierBelief(classifier(), template(), "m"), *additive),
         "verbal": (lambda: VerbalBelief(chat(_stated)), *additive),
         "verbal, several draws": (lambda: VerbalBelief(chat(_stated), draws=3), *additive),
+        "log probabilities": (
+            lambda: LogprobBelief(ScriptedTransport(_completed), template(), "m"),
+            *additive,
+        ),
         "by domain": (
             lambda: DomainBelief({"depmap": made_belief(), "world": ExactBelief(WORLDS)}),
             WORLD_QUERIES + DEPMAP_QUERIES,
@@ -164,6 +170,17 @@ def belief_cases() -> dict[str, Case]:
         ),
     }
     return _each_bad(builds, lambda made: BeliefQuery(*made))
+
+
+def _completed(call: Call) -> Any:
+    """A completion server whose likeliest tokens are never those of a label."""
+    choices = []
+    for i, ids in enumerate(call.body["prompt"]):
+        logprob = -9 * uniform(derive_seed(*ids))
+        each = {str(token): {"logprob": logprob} for token in ids}
+        told = {"top_logprobs": [{"token_id:0": -0.1}]}
+        choices.append({"index": i, "logprobs": told, "prompt_logprobs": [each] * len(ids)})
+    return {"choices": choices}
 
 
 def _stated(body: dict[str, Any]) -> str:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from bed.errors import DataError
-from bed.prompts import Prompt
+from bed.prompts import Prompt, belief_prompt
 from bed.tokens import ChatTemplate
 from tests.doubles import template
+from tests.factories import TARGET, flag, plain
 
 PROMPT = Prompt("Be brief.", "Is the gene a dependency?")
 
@@ -46,6 +47,31 @@ def test_a_control_token_in_a_text_is_refused(token: str) -> None:
             template().ids(prompt)
     with pytest.raises(DataError, match="a control token of"):
         template().continuation(token)
+
+
+@pytest.mark.parametrize("text", ["{{ raise_exception('no system role') }}", "{% for %}"])
+def test_a_template_that_refuses_the_prompt_is_named(tmp_path: Path, text: str) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(template().tokenizer)
+    tokenizer.chat_template = text
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(DataError, match=r"refuses the prompt: .* give an empty system prompt"):
+        ChatTemplate(str(tmp_path)).ids(PROMPT)
+
+
+@pytest.mark.parametrize("token", ["<think>", "</think>", "<|im_end|>"])
+def test_a_value_becomes_no_token_that_structures_a_conversation(token: str) -> None:
+    """Reasoning tags are no control tokens, so that bed's own prompts may speak of them."""
+    from transformers import AutoTokenizer
+
+    known = AutoTokenizer.from_pretrained(template().tokenizer).convert_tokens_to_ids(token)
+
+    def count(value: str) -> int:
+        prompt = belief_prompt(TARGET, (flag(plain(0, description=value), True),))
+        return template().ids(prompt).count(known)
+
+    assert count(f"a {token} b") == count("a b")
 
 
 def test_one_text_gives_the_same_ids_wherever_it_starts_alike() -> None:

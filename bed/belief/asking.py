@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from bed.protocols import BeliefQuery, Beliefs
 from bed.tokens import ChatTemplate
 from bed.transport import Failure
 
-__all__ = ["Asked", "Systems", "asked", "encoded_each", "shared_start"]
+__all__ = ["Asked", "Systems", "asked", "encoded_each", "in_order", "shared_start"]
 
 Systems = Mapping[str, str]
 """Domain -> a system prompt, taken to the letter instead of bed's own."""
@@ -61,6 +62,7 @@ def asked(
     systems: Systems,
     thinking: bool = False,
     is_sampled: bool = False,
+    system: str | None = None,
 ) -> Asked:
     """Render queries into prompts; one that cannot be rendered fails alone.
 
@@ -70,14 +72,17 @@ def asked(
         thinking: whether the prompts ask for reasoning first.
         is_sampled: whether the model draws its answers, so that queries of other seeds are other
             questions.
+        system: of the domains that `systems` leaves out, instead of bed's own.
     """
     rendered: list[tuple[Prompt, int] | None] = []
     reasons: list[str | None] = []
     for query in queries:
         try:
-            system = systems.get(canonical(query.hypothesis.domain))
             prompt = belief_prompt(
-                query.hypothesis, query.evidence, thinking=thinking, system=system
+                query.hypothesis,
+                query.evidence,
+                thinking=thinking,
+                system=systems.get(canonical(query.hypothesis.domain), system),
             )
         except DataError as error:
             rendered.append(None)
@@ -126,3 +131,18 @@ def _encoded(template: ChatTemplate, prompt: Prompt) -> list[int] | Failure:
         return template.ids(prompt)
     except DataError as error:
         return Failure(str(error))
+
+
+def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows of a server's answer in the order of the prompts that they answer.
+
+    Args:
+        rows: each with the place of its prompt, "index".
+
+    Raises:
+        ValueError: for places that are not 0, 1, 2 and so on, each once.
+    """
+    found = sorted(rows, key=lambda row: int(row["index"]))
+    if (places := [int(row["index"]) for row in found]) != list(range(len(found))):
+        raise ValueError(f"its rows answer the prompts {places}")
+    return found

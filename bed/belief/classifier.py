@@ -6,14 +6,14 @@ taken here, because a server may apply it or not by the checkpoint's configurati
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bed.belief.asking import Systems, asked, encoded_each, shared_start
+from bed.belief.asking import Systems, asked, encoded_each, in_order, shared_start
 from bed.errors import BedError, DataError
 from bed.information import probability
 from bed.prompts import Prompt
@@ -42,11 +42,11 @@ class Golden:
     """A prompt with the logit that the model must give.
 
     Attributes:
-        ids: the prompt's token ids.
+        prompt: its token ids, or a conversation, which tries the tokenizer and template as well.
         logit: from the model in process.
     """
 
-    ids: tuple[int, ...]
+    prompt: Prompt | tuple[int, ...]
     logit: float
 
 
@@ -98,15 +98,16 @@ class ClassifierBelief:
         answers = iter(self._asked(good))
         return [ids if isinstance(ids, Failure) else next(answers) for ids in encoded]
 
-    def _asked(self, items: Sequence[tuple[Sequence[int], str]]) -> list[float | Failure]:
+    def _asked(
+        self, items: Sequence[tuple[Sequence[int], str]], is_activated: bool = False
+    ) -> list[float | Failure]:
         def call(part: Sequence[tuple[Sequence[int], str]]) -> Call:
-            return self._call([list(ids) for ids, _ in part], part[0][1])
+            ids = [list(of) for of, _ in part]
+            body = {"model": self.model, "input": ids, "use_activation": is_activated}
+            return Call("/classify", body, part[0][1], len(ids))
 
-        return send_batches(self.transport, items, self.batch_size, call, _logits)
-
-    def _call(self, ids: list[list[int]], prefix: str = "", activated: bool = False) -> Call:
-        body = {"model": self.model, "input": ids, "use_activation": activated}
-        return Call("/classify", body, prefix, len(ids))
+        read = _last if is_activated else _logits
+        return send_batches(self.transport, items, self.batch_size, call, read)
 
     def check(self, golden: Sequence[Golden] = (), tolerance: float = 0.05) -> list[float]:
         """Return the logits of a few texts, once they show that the head is loaded.
@@ -123,8 +124,8 @@ class ClassifierBelief:
                 activation that is not the sigmoid, or a golden prompt missed.
             DataError: where nothing answers.
         """
-        ids = [self.template.continuation(text) for text in _PROBES]
-        found = self._sound([(tuple(of), "") for of in ids])
+        probes = [self.template.continuation(text) for text in _PROBES]
+        found = self._sound(probes)
         if not all(math.isfinite(logit) and abs(logit) < _SATURATED for logit in found):
             raise ModelCheckError(
                 f"{self.model}: logits {found} of plain sentences are not finite or saturated, so "
@@ -135,8 +136,8 @@ class ClassifierBelief:
                 f"{self.model}: unlike texts all get the logit {found[0]:g}, so the model does not "
                 "read them; check the checkpoint and its head"
             )
-        self._check_activation(ids, found)
-        answers = self._sound([(of.ids, "") for of in golden])
+        self._check_activation(probes, found)
+        answers = self._sound([self._ids(of.prompt) for of in golden])
         for place, (of, logit) in enumerate(zip(golden, answers, strict=True)):
             if not abs(logit - of.logit) <= tolerance:
                 raise ModelCheckError(
@@ -146,20 +147,20 @@ class ClassifierBelief:
                 )
         return found
 
-    def _sound(self, items: Sequence[tuple[Sequence[int], str]]) -> list[float]:
+    def _ids(self, prompt: Prompt | Sequence[int]) -> Sequence[int]:
+        return self.template.ids(prompt) if isinstance(prompt, Prompt) else prompt
+
+    def _sound(self, prompts: Sequence[Sequence[int]], is_activated: bool = False) -> list[float]:
         found = []
-        for answer in self._asked(items):
+        for answer in self._asked([(ids, "") for ids in prompts], is_activated):
             if isinstance(answer, Failure):
                 raise DataError(f"{self.model} gives no answer: {answer.reason}")
             found.append(answer)
         return found
 
-    def _check_activation(self, ids: list[list[int]], logits: Sequence[float]) -> None:
+    def _check_activation(self, probes: Sequence[Sequence[int]], logits: Sequence[float]) -> None:
         """Raise unless the server's own activation is the sigmoid, or it applies none."""
-        (reply,) = self.transport.send([self._call(ids, activated=True)])
-        if reply.reason is not None:
-            raise DataError(f"{self.model} gives no answer: {reply.reason}")
-        shown = [row["probs"][-1] for row in _by_index(reply.body)]
+        shown = self._sound(probes, is_activated=True)
         sigmoid = [float(probability(logit)) for logit in logits]
         for wanted in (sigmoid, list(logits)):
             if np.allclose(shown, wanted, atol=0.02):
@@ -172,7 +173,7 @@ class ClassifierBelief:
 
 
 def read_golden(path: Path) -> list[Golden]:
-    """Return golden prompts from JSON lines such as {"ids": [1, 2], "logit": -0.3}.
+    """Return golden prompts from JSON lines: {"ids", "logit"} or {"system", "user", "logit"}.
 
     Args:
         path: of the file.
@@ -189,31 +190,49 @@ def read_golden(path: Path) -> list[Golden]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-            ids, logit = tuple(row["ids"]), float(row["logit"])
-            if not ids or not all(type(i) is int and i >= 0 for i in ids):
-                raise ValueError("ids must be whole numbers of 0 or more")
-            if not math.isfinite(logit):
-                raise ValueError("the logit must be finite")
-        except (KeyError, TypeError, ValueError) as error:
+            found.append(_golden(json.loads(line)))
+        except ValueError as error:
             raise DataError(
-                f'{path}, line {number}: {error}; write {{"ids": [1, 2, 3], "logit": -0.3}}'
+                f'{path}, line {number}: {error}; write {{"ids": [1, 2, 3], "logit": -0.3}} or '
+                '{"system": "...", "user": "...", "logit": -0.3}'
             ) from error
-        found.append(Golden(ids, logit))
     return found
 
 
-def _logits(body: Any, count: int) -> list[float]:
-    return [_logit(row["probs"]) for row in _by_index(body)]
+def _golden(row: Any) -> Golden:
+    keys = set(row) if isinstance(row, dict) else set()
+    if keys not in ({"ids", "logit"}, {"system", "user", "logit"}):
+        raise ValueError(f"the keys are {sorted(keys)}")
+    logit = row["logit"]
+    if type(logit) not in (int, float) or not math.isfinite(logit):
+        raise ValueError(f"the logit is {logit!r}; it must be a finite number")
+    if "ids" not in row:
+        if not isinstance(row["system"], str) or not isinstance(row["user"], str):
+            raise ValueError("system and user must be texts")
+        return Golden(Prompt(row["system"], row["user"]), logit)
+    ids = row["ids"]
+    if not isinstance(ids, list) or not ids or not all(type(i) is int and i >= 0 for i in ids):
+        raise ValueError("ids must be whole numbers of 0 or more, at least one")
+    return Golden(tuple(ids), logit)
 
 
-def _by_index(body: Any) -> list[Mapping[str, Any]]:
-    return sorted(body["data"], key=lambda row: int(row["index"]))
+def _logits(body: Any, count: int) -> list[float | Failure]:
+    return [_logit(row.get("probs")) for row in in_order(body["data"])]
 
 
-def _logit(probs: Sequence[float]) -> float:
+def _last(body: Any, count: int) -> list[float]:
+    return [float(row["probs"][-1]) for row in in_order(body["data"])]
+
+
+def _logit(probs: Any) -> float | Failure:
     """Return the logit of the second of two labels over the first, or of the only one."""
-    values = [float(value) for value in probs]
+    try:
+        values = [float(value) for value in probs]
+    except (TypeError, ValueError):
+        values = []
     if len(values) not in (1, 2) or not all(map(math.isfinite, values)):
-        raise ValueError(f"a head of one or two labels gives as many finite numbers, not {probs}")
+        return Failure(
+            "the server's answer cannot be read: a head of one or two labels gives as many finite "
+            f"numbers, not {str(probs)[:200]}"
+        )
     return values[-1] - values[0] if len(values) == 2 else values[0]

@@ -1,5 +1,6 @@
 """A language model with a scalar head in this process, for one machine or a notebook."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -48,12 +49,14 @@ class TransformersBelief:
             raise DataError(f"dtype is {self.dtype!r}; use one of {', '.join(_DTYPES)}")
 
     def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
-        """Answer every query; one whose prompt cannot be made fails alone."""
+        """Answer every query; one whose prompt cannot be made or read fails alone."""
         found = asked(queries, self.systems, self.thinking)
         encoded = encoded_each(self.template, [prompt for prompt, _ in found.prompts])
         fitting = [ids if isinstance(ids, Failure) else self._fitting(ids) for ids in encoded]
-        answers = iter(probability(self.logits([i for i in fitting if not isinstance(i, Failure)])))
-        return found.beliefs([i if isinstance(i, Failure) else next(answers) for i in fitting])
+        logits = iter(self.logits([ids for ids in fitting if not isinstance(ids, Failure)]))
+        return found.beliefs(
+            [ids if isinstance(ids, Failure) else self._belief(next(logits)) for ids in fitting]
+        )
 
     def logits(self, ids: Sequence[Sequence[int]]) -> np.ndarray:
         """Return the logit of theta = 1 for every prompt, shape (num_prompts,).
@@ -61,19 +64,23 @@ class TransformersBelief:
         Prompts of a like length run together, padded on the right and masked.
 
         Args:
-            ids: token ids of each prompt.
+            ids: token ids of each prompt, within the model's context and vocabulary, the last
+                one no padding token.
+
+        Raises:
+            DataError: for a model that cannot be loaded, or whose head is not in its files.
         """
         if not ids:
             return np.zeros(0)
+        model, device = self._loaded
         import torch
 
         found = np.zeros(len(ids))
         order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
-        model, device = self._loaded
         for start in range(0, len(order), self.batch_size):
             rows = order[start : start + self.batch_size]
             longest = max(len(ids[i]) for i in rows)
-            # the pooled position is told by the padding token, which no prompt holds
+            # the model reads the last token that is no padding token; see _fitting
             padded = torch.full((len(rows), longest), model.config.pad_token_id, device=device)
             mask = torch.zeros_like(padded)
             for row, i in enumerate(rows):
@@ -85,16 +92,33 @@ class TransformersBelief:
         return found
 
     def _fitting(self, ids: list[int]) -> list[int] | Failure:
-        most = int(self._loaded[0].config.max_position_embeddings)
+        model, _ = self._loaded
+        most = int(model.config.max_position_embeddings)
         if len(ids) > most:
             return Failure(f"the prompt has {len(ids)} tokens; {self.model} takes {most}")
+        if max(ids) >= (known := model.get_input_embeddings().num_embeddings):
+            return Failure(
+                f"the prompt holds token {max(ids)}, but {self.model} knows {known}; "
+                f"{self.template.tokenizer} is another model's tokenizer"
+            )
+        if ids[-1] == model.config.pad_token_id:
+            return Failure(
+                f"the prompt ends in token {ids[-1]}, which {self.model} pads with and does not "
+                "read; name another pad_token_id in its config.json"
+            )
         return ids
+
+    def _belief(self, logit: float) -> float | Failure:
+        if not math.isfinite(logit):
+            return Failure(f"{self.model} gives the logit {logit} in {self.dtype}; try float32")
+        return float(probability(logit))
 
     @cached_property
     def _loaded(self) -> tuple[Any, str]:
         """The model, and the device that it is on."""
         try:
             import torch
+            from safetensors import SafetensorError
             from transformers import AutoModelForSequenceClassification
         except ImportError as error:
             raise DataError(
@@ -102,13 +126,20 @@ class TransformersBelief:
             ) from error
         device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
         try:
-            model = AutoModelForSequenceClassification.from_pretrained(
+            model, info = AutoModelForSequenceClassification.from_pretrained(
                 self.model,
                 revision=self.template.revision,
                 dtype=getattr(torch, self.dtype),
+                output_loading_info=True,
             )
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
             raise DataError(f"no model at {self.model!r}: {error}") from error
+        if missing := sorted(info["missing_keys"]):
+            # transformers fills them with random numbers and goes on
+            raise DataError(
+                f"the files of {self.model} lack {', '.join(missing[:3])}, so it would answer at "
+                "random; a classifier's head is called score.weight"
+            )
         if model.num_labels not in (1, 2):
             raise DataError(
                 f"{self.model} has {model.num_labels} labels; a belief needs a head of one or two"

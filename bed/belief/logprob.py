@@ -2,24 +2,27 @@
 
 Every surface form of each label counts, and a form of several tokens by their joint probability.
 What the server's list of likeliest tokens leaves out is asked for by itself, so that no label is
-ever zero.
+zero for want of a place on it; a server that cannot tell is a reason.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from bed.belief.asking import Systems, asked, encoded_each, shared_start
+from bed.belief.asking import Systems, asked, encoded_each, in_order, shared_start
 from bed.errors import DataError
+from bed.information import probability
 from bed.prompts import Prompt
 from bed.protocols import BeliefQuery, Beliefs
 from bed.tokens import ChatTemplate
 from bed.transport import Call, Failure, Transport, send_batches
 
 __all__ = ["LogprobBelief"]
+
+_Form = tuple[int, ...]
 
 YES = ("Yes", "yes", "YES", " Yes", " yes")
 NO = ("No", "no", "NO", " No", " no")
@@ -42,7 +45,8 @@ class LogprobBelief:
         template: makes the token ids.
         model: its name at the server.
         batch_size: prompts of one request.
-        yes: surface forms of the label of theta = 1.
+        yes: surface forms of the label of theta = 1. One that goes on from another, as "Nope" may
+            from "No", is counted with it.
         no: those of theta = 0.
         top: how many of the likeliest tokens are asked for; the server's --max-logprobs bounds it.
         systems: domain -> system prompt instead of bed's own.
@@ -62,16 +66,17 @@ class LogprobBelief:
             raise DataError(
                 f"batch_size is {self.batch_size} and top is {self.top}; both must be at least 1"
             )
-        if not self.yes or not self.no or set(self.yes) & set(self.no):
+        labels = (self.yes, self.no)
+        are_lists = all(of and not isinstance(of, str) and "" not in of for of in labels)
+        if not are_lists or {*self.yes} & {*self.no}:
             raise DataError(
-                f"labels {self.yes} and {self.no} must be two sets without a common one"
+                f"labels {self.yes!r} and {self.no!r} must be two sets of texts without a common "
+                'or an empty one, such as ("Yes", "yes") and ("No", "no")'
             )
 
     def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
         """Answer every query; one that the server refuses fails alone."""
-        domains = {query.hypothesis.domain for query in queries}
-        systems = {**dict.fromkeys(domains, _SYSTEM), **self.systems}
-        found = asked(queries, systems)
+        found = asked(queries, self.systems, system=_SYSTEM)
         answers = self._answers([_with_question(prompt) for prompt, _ in found.prompts])
         return found.beliefs(answers)
 
@@ -80,8 +85,9 @@ class LogprobBelief:
         starts = [shared_start(prompt) for prompt in prompts]
         good = [i for i, of in enumerate(ids) if not isinstance(of, Failure)]
         first = self._likeliest([(ids[i], starts[i]) for i in good])
-        forms = self._forms()
-        lacking: list[tuple[int, tuple[int, ...]]] = []
+        yes, no = self._labels()
+        forms = (*yes, *no)
+        lacking: list[tuple[int, _Form]] = []
         for i, likeliest in zip(good, first, strict=True):
             if not isinstance(likeliest, Failure):
                 lacking += [
@@ -90,9 +96,7 @@ class LogprobBelief:
         rescored = self._rescored(
             [([*_of(ids[i]), *form], len(form), starts[i]) for i, form in lacking]
         )
-        scores: dict[tuple[int, tuple[int, ...]], float | Failure] = dict(
-            zip(lacking, rescored, strict=True)
-        )
+        scores: dict[tuple[int, _Form], float | Failure] = dict(zip(lacking, rescored, strict=True))
         answers: list[float | Failure] = [
             of if isinstance(of, Failure) else Failure("not asked") for of in ids
         ]
@@ -104,28 +108,21 @@ class LogprobBelief:
                 form: scores[i, form] if (i, form) in scores else likeliest[form[0]]
                 for form in forms
             }
-            answers[i] = self._share(of)
+            answers[i] = _share([of[form] for form in yes], [of[form] for form in no])
         return answers
 
-    def _share(self, scores: Mapping[tuple[int, ...], float | Failure]) -> float | Failure:
-        """Return P(yes) / (P(yes) + P(no)) over the surface forms of both."""
-        for score in scores.values():
-            if isinstance(score, Failure):
-                return score
-        sums = []
-        for label in (self.yes, self.no):
-            forms = {tuple(self.template.continuation(form)) for form in label}
-            sums.append(np.logaddexp.reduce([float(scores[form]) for form in forms]))  # type: ignore[arg-type]
-        p = 1.0 / (1.0 + math.exp(np.clip(sums[1] - sums[0], -700, 700)))
-        if not 0 < p < 1:
-            return Failure(f"log probabilities {sums} of Yes and No leave nothing to the other")
-        return p
-
-    def _forms(self) -> list[tuple[int, ...]]:
-        """Return the token ids of every surface form, each once."""
-        return list(
-            dict.fromkeys(tuple(self.template.continuation(form)) for form in (*self.yes, *self.no))
+    def _labels(self) -> tuple[list[_Form], list[_Form]]:
+        """Return the token ids of the surface forms of both labels, none a part of another."""
+        yes, no = (
+            [tuple(self.template.continuation(form)) for form in label]
+            for label in (self.yes, self.no)
         )
+        if any(_starts(a, b) or _starts(b, a) for a in yes for b in no):
+            raise DataError(
+                f"labels {self.yes} and {self.no}: a form of one starts with one of the other in "
+                f"the tokens of {self.template.tokenizer}; choose forms that begin differently"
+            )
+        return _shortest(yes), _shortest(no)
 
     def _likeliest(self, items: Sequence[tuple[Any, str]]) -> list[dict[int, float] | Failure]:
         """Return token id -> log probability of the likeliest first tokens of each answer."""
@@ -142,13 +139,12 @@ class LogprobBelief:
             return Call("/v1/completions", body, part[0][1], len(part))
 
         def read(body: Any, count: int) -> list[dict[int, float]]:
-            choices = sorted(body["choices"], key=lambda choice: int(choice["index"]))
             return [
                 {
                     int(token.removeprefix("token_id:")): float(logprob)
                     for token, logprob in choice["logprobs"]["top_logprobs"][0].items()
                 }
-                for choice in choices
+                for choice in in_order(body["choices"])
             ]
 
         return send_batches(self.transport, items, self.batch_size, call, read)
@@ -167,14 +163,37 @@ class LogprobBelief:
             return Call("/v1/completions", body, part[0][2], len(part))
 
         def read(body: Any, count: int) -> list[list[Any]]:
-            choices = sorted(body["choices"], key=lambda choice: int(choice["index"]))
-            return [choice["prompt_logprobs"] for choice in choices]
+            return [choice["prompt_logprobs"] for choice in in_order(body["choices"])]
 
         found = send_batches(self.transport, items, self.batch_size, call, read)
         return [
             row if isinstance(row, Failure) else _joint(row, ids, length)
             for row, (ids, length, _) in zip(found, items, strict=True)
         ]
+
+
+def _starts(form: _Form, other: _Form) -> bool:
+    return other[: len(form)] == form
+
+
+def _shortest(forms: Sequence[_Form]) -> list[_Form]:
+    """Return the forms that go on from no other, each once."""
+    return [
+        form
+        for form in dict.fromkeys(forms)
+        if not any(other != form and _starts(other, form) for other in forms)
+    ]
+
+
+def _share(yes: Sequence[float | Failure], no: Sequence[float | Failure]) -> float | Failure:
+    """Return P(yes) / (P(yes) + P(no)) from the log probabilities of the forms of both."""
+    for score in (*yes, *no):
+        if isinstance(score, Failure):
+            return score
+    odds = float(np.logaddexp.reduce(np.array(yes)) - np.logaddexp.reduce(np.array(no)))
+    if math.isnan(odds):
+        return Failure(f"log probabilities {yes} of yes and {no} of no cannot be compared")
+    return float(probability(odds))
 
 
 def _joint(row: Sequence[Any], ids: Sequence[int], length: int) -> float | Failure:

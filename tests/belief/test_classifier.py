@@ -14,6 +14,7 @@ from bed.belief.asking import asked, shared_start
 from bed.belief.classifier import Golden, read_golden
 from bed.errors import DataError
 from bed.evidence import Fields, Hypothesis
+from bed.prompts import Prompt
 from bed.protocols import BeliefQuery
 from bed.transport import Call, Reply, ScriptedTransport
 from tests.doubles import LONGEST, classifier, template
@@ -83,10 +84,22 @@ def test_two_labels_give_the_difference_of_their_logits() -> None:
 
 
 @pytest.mark.parametrize("probs", [[], [1, 2, 3], ["x"], [math.nan], None], ids=str)
-def test_a_head_of_another_shape_is_a_reason(probs: Any) -> None:
-    transport = ScriptedTransport(lambda call: {"data": [{"index": 0, "probs": probs}]})
-    (reason,) = model(transport).probabilities(QUERIES[:1]).reasons
-    assert "cannot be read" in str(reason)
+def test_a_head_of_another_shape_fails_its_prompt_alone(probs: Any) -> None:
+    def answer(call: Call) -> Any:
+        rows = [{"index": i, "probs": [0.5]} for i in range(len(call.body["input"]))]
+        rows[1]["probs"] = probs
+        return {"data": rows}
+
+    reasons = model(ScriptedTransport(answer)).probabilities(QUERIES).reasons
+    (failed,) = (reason for reason in reasons if reason)
+    assert "a head of one or two labels" in failed
+
+
+@pytest.mark.parametrize("places", [[0, 0], [1, 2], [0, 2]], ids=str)
+def test_rows_that_answer_other_prompts_are_not_assigned(places: list[int]) -> None:
+    rows = [{"index": i, "probs": [0.5]} for i in places]
+    found = model(ScriptedTransport(lambda call: {"data": rows})).probabilities(QUERIES[:2])
+    assert all("its rows answer the prompts" in str(reason) for reason in found.reasons)
 
 
 def test_a_system_prompt_is_taken_to_the_letter() -> None:
@@ -101,14 +114,18 @@ def test_a_system_prompt_is_taken_to_the_letter() -> None:
 
 
 def test_a_sound_server_passes_its_check() -> None:
-    golden = [Golden((5, 6, 7), 4.0 * 0.25 - 2.0)]
     assert len(model().check()) == 3
-    with pytest.raises(ModelCheckError, match="golden prompt 0 gets the logit"):
-        model().check(golden)
-    transport = classifier()
-    right = model(transport)._asked([((5, 6, 7), "")])[0]
+
+
+@pytest.mark.parametrize("is_text", [False, True], ids=["ids", "conversation"])
+def test_a_golden_prompt_holds_the_server_to_its_logit(is_text: bool) -> None:
+    prompt = Prompt("Judge.", "Is it so?")
+    (right,) = model().logits([prompt])
     assert isinstance(right, float)
-    model().check([Golden((5, 6, 7), right + 0.01)], tolerance=0.02)
+    given = prompt if is_text else tuple(template().ids(prompt))
+    model().check([Golden(given, right + 0.01)], tolerance=0.02)
+    with pytest.raises(ModelCheckError, match="golden prompt 1 gets the logit"):
+        model().check([Golden(given, right), Golden(given, right + 0.03)], tolerance=0.02)
 
 
 @pytest.mark.parametrize(
@@ -139,20 +156,37 @@ def test_a_silent_server_is_no_fault_of_the_model() -> None:
         model(transport).check()
 
 
+def test_an_activation_that_cannot_be_read_is_no_traceback() -> None:
+    of = classifier()
+
+    def answer(call: Call) -> Any:
+        return {"detail": "?"} if call.body["use_activation"] else of.answer(call)
+
+    with pytest.raises(DataError, match=r"gives no answer: .* cannot be read"):
+        model(ScriptedTransport(answer)).check()
+
+
 def test_golden_prompts_are_read(tmp_path: Path) -> None:
     path = tmp_path / "golden.jsonl"
-    path.write_text(json.dumps({"ids": [1, 2], "logit": -0.5}) + "\n\n")
-    assert read_golden(path) == [Golden((1, 2), -0.5)]
+    rows = [{"ids": [1, 2], "logit": -0.5}, {"system": "", "user": "u", "logit": 1}]
+    path.write_text("\n\n".join(map(json.dumps, rows)))
+    assert read_golden(path) == [Golden((1, 2), -0.5), Golden(Prompt("", "u"), 1)]
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("{", "line 1"),
-        ('{"ids": [1]}', "'logit'"),
+        ('{"ids": [1]}', r"the keys are \['ids'\]"),
+        ('{"ids": [1], "user": "u", "logit": 1}', "the keys are"),
+        ('{"user": "u", "logit": 1}', "the keys are"),
+        ('{"system": null, "user": "u", "logit": 1}', "must be texts"),
+        ('{"ids": 5, "logit": 1}', "ids must be whole numbers"),
+        ('{"ids": [1], "logit": "0.3"}', "the logit is '0.3'"),
+        ('{"ids": [1], "logit": true}', "the logit is True"),
         ('{"ids": [], "logit": 1}', "ids must be whole numbers"),
         ('{"ids": [-1], "logit": 1}', "ids must be whole numbers"),
-        ('{"ids": [1], "logit": NaN}', "must be finite"),
+        ('{"ids": [1], "logit": NaN}', "must be a finite number"),
         ("[]", "line 1"),
     ],
 )
