@@ -4,6 +4,7 @@ The two dialects differ in what else a request may say. vLLM knows structured ou
 of the chat template; it ignores fields that it does not know, so only the right ones are sent.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -27,8 +28,8 @@ class ChatRequest:
     Attributes:
         prompt: system and user message.
         seed: equal requests with equal seeds get equal answers, where the server keeps to seeds.
-        regex: what the answer must match, where output is structured.
-        choices: the answers that are allowed, where output is structured.
+        regex: what the answer must match after its reasoning, where output is structured.
+        choices: instead, the answers that are allowed.
         prefix: see `bed.transport.Call`.
     """
 
@@ -64,7 +65,8 @@ class Chat:
         temperature: 0 writes the likeliest answer each time.
         max_tokens: most tokens of an answer, its reasoning included.
         thinking: whether the model shall reason first (vLLM: `enable_thinking` of the template).
-        structured: whether answers are held to their form while they are written (vLLM only).
+        structured: whether answers are held to their form while they are written (vLLM only);
+            with `thinking`, after a reasoning of at most `max_tokens` characters.
         dialect: "vllm", or "openai" for a hosted service.
         sends_seed: whether requests carry seeds; some services refuse them.
         extra: fields put into each request as they are; they win over bed's own.
@@ -111,11 +113,21 @@ class Chat:
             body["seed"] = derive_seed(request.seed) >> (63 - _SEED_BITS)
         if self.dialect == "vllm":
             body["chat_template_kwargs"] = {"enable_thinking": self.thinking}
-            if self.structured and request.choices:
-                body["structured_outputs"] = {"choice": list(request.choices)}
-            elif self.structured and request.regex:
-                body["structured_outputs"] = {"regex": request.regex}
+            if self.structured and (form := self._form(request)):
+                body["structured_outputs"] = form
         return {**body, **self.extra}
+
+    def _form(self, request: ChatRequest) -> dict[str, Any]:
+        """Return what vLLM shall hold an answer to; nothing where any answer will do."""
+        if not self.thinking:
+            if request.choices:
+                return {"choice": list(request.choices)}
+            return {"regex": request.regex} if request.regex else {}
+        answer = request.regex or "|".join(map(re.escape, request.choices))
+        # Reasoning between tags, then plain text: a token has several characters, so that the
+        # answer comes before the limit. Some templates write the first tag themselves.
+        text = rf"[^<]{{0,{self.max_tokens}}}"
+        return {"regex": f"((<think>)?{text}</think>)?{text}({answer})"} if answer else {}
 
 
 def _completion(reply: Reply) -> Completion:

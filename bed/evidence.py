@@ -162,7 +162,8 @@ class Experiment:
             object.__setattr__(self, name, _unboxed(getattr(self, name)))
         # below the smallest normal number a worth per cost would overflow
         smallest = sys.float_info.min
-        if not (isinstance(self.cost, int | float) and smallest <= self.cost < math.inf):
+        is_number = isinstance(self.cost, int | float) and not isinstance(self.cost, bool)
+        if not (is_number and smallest <= self.cost <= sys.float_info.max):
             raise DataError(
                 f"experiment {self.id!r}: cost {self.cost!r} must be finite and above 0"
             )
@@ -248,6 +249,9 @@ class Episode:
             raise DataError(f"episode {self.id!r}: duplicate experiment ids {twice}")
         if self.split not in ("train", "validation", "test"):
             raise DataError(f"episode {self.id!r}: split {self.split!r} is not one of the three")
+        for tier in self.tiers:
+            if type(tier) is not int or tier < 1:
+                raise DataError(f"episode {self.id!r}: tier {tier!r} must be an integer, 1 or more")
         for tag in self.tags:
             if not isinstance(tag, str) or tag in _NON_FINITE:
                 raise DataError(f"episode {self.id!r}: tag {tag!r} is no text, or a number's")

@@ -91,6 +91,11 @@ class ServeSpec:
         """Base URL of the server."""
         return f"http://{HOST}:{self.port}"
 
+    @property
+    def precision(self) -> str | None:
+        """The dtype that vLLM is told, None where it chooses."""
+        return self.dtype or ("float32" if self.device == "cpu" else None)
+
     def command(self, folder: Path = Path()) -> list[str]:
         """Return the command that serves the model.
 
@@ -112,8 +117,8 @@ class ServeSpec:
                 # a prompt read in pieces, with a seed, ends vLLM on a CPU: its generator of random
                 # numbers cannot be set back
                 command += ["--no-enable-chunked-prefill"]
-        if dtype := self.dtype or ("float32" if self.device == "cpu" else None):
-            command += ["--dtype", dtype]
+        if self.precision is not None:
+            command += ["--dtype", self.precision]
         if self.max_model_len is not None:
             command += ["--max-model-len", str(self.max_model_len)]
         if self.revision is not None:

@@ -1,5 +1,6 @@
 """Bodies of requests in both dialects, and what a completion says."""
 
+import re
 from typing import Any
 
 import pytest
@@ -50,6 +51,22 @@ def test_choices_win_over_a_pattern() -> None:
     of = chat(lambda body: "x", structured=True)
     of.complete([ChatRequest(PROMPT, 0, "a", ("b", "c"))])
     assert of.transport.calls[0].body["structured_outputs"] == {"choice": ["b", "c"]}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [(REQUEST, "aa"), (ChatRequest(PROMPT, 0, choices=("b (1)", "c|d")), "c|d")],
+    ids=["pattern", "choices"],
+)
+@pytest.mark.parametrize("before", ["", "so\n", "<think>so</think>\n", "so</think>"])
+def test_an_answer_that_is_held_to_its_form_may_be_reasoned_first(
+    request_: ChatRequest, answer: str, before: str
+) -> None:
+    of = chat(lambda body: "x", structured=True, thinking=True)
+    of.complete([request_])
+    pattern = of.transport.calls[0].body["structured_outputs"]["regex"]  # type: ignore[attr-defined]
+    assert re.fullmatch(pattern, before + answer)
+    assert not re.fullmatch(pattern, before + "another")
 
 
 def test_seeds_fit_the_wire_and_differ() -> None:

@@ -5,7 +5,7 @@ import json
 import math
 import pickle
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from operator import setitem
 from typing import Any, NoReturn
 
@@ -168,6 +168,10 @@ def test_values_cannot_be_changed() -> None:
         (lambda: Experiment("x", H, math.nan), "cost nan"),
         (lambda: Experiment("x", H, math.inf), "cost inf"),
         (lambda: Experiment("x", H, "1"), "cost '1'"),  # type: ignore[arg-type]
+        (lambda: Experiment("x", H, True), "cost True"),
+        (lambda: Experiment("x", H, 10**400), "must be finite"),
+        (lambda: replace(EPISODE, tiers=(0,) * len(EPISODE.tiers)), "tier 0 must be an integer"),
+        (lambda: replace(EPISODE, tiers=("1",) * len(EPISODE.tiers)), "tier '1' must be"),
         (lambda: Episode("", H, 1, (), (), ()), "Episode.id must be text"),
         (lambda: Episode("e", H, 2, (), (), ()), "label 2 must be 0 or 1"),
         (lambda: Episode("e", H, True, (), (), ()), "label True must be 0 or 1"),

@@ -44,9 +44,10 @@ class VerbalBelief:
     def probabilities(self, queries: Sequence[BeliefQuery]) -> Beliefs:
         """Answer every query by the mean of its readable draws."""
         found = asked(queries, self.systems, self.chat.thinking, is_sampled=True)
-        regex = self._reasoning() + _ANSWER
         requests = [
-            ChatRequest(prompt, derive_seed(seed, "draw", draw), regex, prefix=shared_start(prompt))
+            ChatRequest(
+                prompt, derive_seed(seed, "draw", draw), _ANSWER, prefix=shared_start(prompt)
+            )
             for prompt, seed in found.prompts
             for draw in range(self.draws)
         ]
@@ -61,18 +62,6 @@ class VerbalBelief:
             if row is not None:
                 values[i], noise[i], reasons[i] = answers[row]
         return Beliefs(values, tuple(reasons), noise if self.draws > 1 else None)
-
-    def _reasoning(self) -> str:
-        """Return the pattern of what may stand before an answer that is held to its form.
-
-        Reasoning between tags, then plain text, either at most `max_tokens` characters long: a
-        token has several, so that the answer comes before the limit. Some templates write the
-        first tag themselves.
-        """
-        if not self.chat.thinking:
-            return ""
-        text = rf"[^<]{{0,{self.chat.max_tokens}}}"
-        return f"((<think>)?{text}</think>)?{text}"
 
     def _answer(self, drawn: Sequence[Completion]) -> tuple[float, float, str | None]:
         """Return the mean, the standard error of its log odds, and why there is none."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bed.chat import Chat, ChatRequest, Completion
-from bed.domains import canonical
+from bed.domains import canonical, reading
 from bed.errors import DataError
 from bed.evidence import Outcome
 from bed.prompts import Prompt, read_outcome, result_regex, simulation_prompt
@@ -22,9 +22,9 @@ class GenerativeSimulator:
     """Asks a chat model for a result that supports h', or does not.
 
     The model sees the experiment with its result hidden, the evidence, and which of the two is
-    asked for. Its answer is read back into the fields of an outcome; one that cannot be read is
-    asked for once more under another seed, and then fails with its text kept. It ranks no
-    outcomes.
+    asked for. Its answer is read back into the fields of an outcome; one that cannot be read, or
+    that is of the other branch, is asked for once more under another seed, and then fails with its
+    text kept. It ranks no outcomes.
 
     Attributes:
         chat: the model. Temperature 0 gives the typical outcome each time.
@@ -76,9 +76,19 @@ class GenerativeSimulator:
     ) -> tuple[Outcome | None, str | None]:
         if completion.text is None:
             return None, completion.reason
+        experiment, wrote = request.experiment, f"it wrote {completion.text[:_SHOWN]!r}"
         try:
-            return read_outcome(request.experiment, completion.text), None
+            outcome = read_outcome(experiment, completion.text)
+            is_of_branch = reading(experiment, outcome).supported is request.supportive
         except DataError as error:
             self.chat.transport.tally.add(unreadable=1)
             cut = " (cut at max_tokens)" if completion.is_cut else ""
-            return None, f"{error}{cut}; it wrote {completion.text[:_SHOWN]!r}"
+            return None, f"{error}{cut}; {wrote}"
+        if not is_of_branch:
+            self.chat.transport.tally.add(contradictory=1)
+            asked = "supports" if request.supportive else "does not support"
+            return None, (
+                f"simulated result of experiment {experiment.id!r} contradicts the request for one "
+                f"that {asked} its own hypothesis; {wrote}"
+            )
+        return outcome, None

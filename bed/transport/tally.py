@@ -11,7 +11,7 @@ class Tally:
     """Counters by name, safe to use from several threads.
 
     Names in use: requests, retries, failures, prompt_tokens, completion_tokens; and from those who
-    read the answers, unreadable and fallbacks.
+    read the answers, unreadable, contradictory and fallbacks.
     """
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ def test_the_evidence_is_shown_and_no_result_of_its_own() -> None:
 
     def write(body: dict[str, Any]) -> str:
         seen.append(user(body))
-        return "Chronos gene-effect 0"
+        return "Chronos gene-effect -0.9"
 
     GenerativeSimulator(chat(write)).sample([OutcomeRequest(X, True, EVIDENCE)])
     assert "Chronos gene-effect -1.20" in seen[0]
@@ -64,19 +64,38 @@ def test_one_that_stays_unreadable_fails_alone_with_its_text() -> None:
     assert found.reasons[1] is None
 
 
+@pytest.mark.parametrize("branch", [True, False], ids=["supportive", "nonsupportive"])
+def test_a_result_of_the_other_branch_is_asked_for_once_more(branch: bool) -> None:
+    results = {True: "Chronos gene-effect -0.7", False: "Chronos gene-effect 0.1"}
+    written: list[str] = []
+
+    def write(body: dict[str, Any]) -> str:
+        written.append(results[branch if len(written) == 1 else not branch])
+        return written[-1]
+
+    of = chat(write)
+    requests = [OutcomeRequest(X, branch, EVIDENCE, 4)]
+    assert GenerativeSimulator(of).sample(requests).reasons == (None,)
+    assert len(written) == 2
+    assert of.transport.tally.snapshot()["contradictory"] == 1
+    (reason,) = GenerativeSimulator(of).sample(requests).reasons
+    assert "contradicts the request" in str(reason)
+    assert "it wrote 'Chronos" in str(reason)
+
+
 def test_a_server_that_fails_is_a_reason() -> None:
     of = chat(lambda body: Reply(reason="gone", status=500))
     assert GenerativeSimulator(of).sample([OutcomeRequest(X, True)]).reasons == ("gone",)
 
 
 def test_a_level_cannot_be_honoured() -> None:
-    of = chat(lambda body: "Chronos gene-effect 0")
+    of = chat(lambda body: "Chronos gene-effect -0.9")
     found = GenerativeSimulator(of).sample([OutcomeRequest(X, True, level=0.5)])
     assert "ranks no outcomes" in str(found.reasons[0])
 
 
 def test_output_is_held_to_the_form_of_the_result() -> None:
-    of = chat(lambda body: "Chronos gene-effect 0", structured=True)
+    of = chat(lambda body: "Chronos gene-effect -0.9", structured=True)
     GenerativeSimulator(of).sample([OutcomeRequest(X, True, EVIDENCE)])
     pattern = of.transport.calls[0].body["structured_outputs"]["regex"]  # type: ignore[attr-defined]
     assert pattern.startswith(r"Result:\n  Chronos gene-effect ")
@@ -86,7 +105,7 @@ def test_output_is_held_to_the_form_of_the_result() -> None:
 def test_an_experiment_that_has_no_prompt_fails_alone(domain: str) -> None:
     bad = plain(0)
     bad = type(bad)("x", Hypothesis("h", domain))
-    found = GenerativeSimulator(chat(lambda body: "Chronos gene-effect 0")).sample(
+    found = GenerativeSimulator(chat(lambda body: "Chronos gene-effect -0.9")).sample(
         [OutcomeRequest(bad, True), OutcomeRequest(X, True)]
     )
     assert found.reasons[0]

@@ -214,9 +214,12 @@ def summarise(out: Path, file: "EpisodeFile") -> None:
     counts = Counter(episode.split for episode in file.episodes)
     parts = ", ".join(f"{counts[split]} {split}" for split in ("train", "validation", "test"))
     console.print(f"{len(file.episodes)} episodes ({parts}) in {out}", soft_wrap=True, markup=False)
-    for title, block in (("left out", "excluded"), ("fell short", "short")):
-        for name, num in file.info.get(block, {}).items():
-            console.print(f"  {title}: {name}: {num}", soft_wrap=True, markup=False)
-    for note in file.info.get("notes", ()):
-        console.print(f"  note: {note}", soft_wrap=True, markup=False)
+    # an import of several domains keeps an account of each
+    for domain, info in {"": file.info, **file.info.get("parts", {})}.items():
+        of = f"  {domain}: " if domain else "  "
+        for title, block in (("left out", "excluded"), ("fell short", "short")):
+            for name, num in info.get(block, {}).items():
+                console.print(f"{of}{title}: {name}: {num}", soft_wrap=True, markup=False)
+        for note in info.get("notes", ()):
+            console.print(f"{of}note: {note}", soft_wrap=True, markup=False)
     console.print(f"Audit it with: bed episodes check {out}", soft_wrap=True, markup=False)

@@ -8,6 +8,8 @@ import re
 from datetime import date, datetime
 from functools import cache
 
+from bed.domains.gwas import implied_direction
+
 __all__ = [
     "allele",
     "ancestry",
@@ -100,10 +102,8 @@ def _unit(text: str) -> str:
 def direction(interval_text: str, effect_text: str) -> str | None:
     """Return "increases" or "decreases", what the risk allele does, or None where it is not said.
 
-    A beta says so in its unit. An effect above 1 without a unit is an odds ratio, which the
-    catalog states for the allele that raises the risk; one below 1 may be a beta whose unit was
-    left out, so it says nothing. Neither does a negative number, nor no effect at all: a beta of 0
-    or an odds ratio of 1.
+    As `implied_direction` says; but a negative number, which the catalog does not mean to hold,
+    says nothing, and neither does no effect at all.
 
     Args:
         interval_text: the cell of the confidence interval.
@@ -112,12 +112,8 @@ def direction(interval_text: str, effect_text: str) -> str | None:
     printed = effect(effect_text)
     if printed is not None and float(printed) <= 0:
         return None
-    unit = _unit(interval_text)
-    said: set[str] = set(re.findall(r"increase|decrease", unit.casefold()))
-    if len(said) == 1:
-        return f"{said.pop()}s"
-    is_ratio = not re.search(r"[A-Za-z%µ]", unit) and printed is not None and float(printed) > 1
-    return "increases" if is_ratio else None
+    said = implied_direction(printed or "", interval_text)
+    return None if said == "neither" else said
 
 
 def frequency(text: str) -> str | None:
