@@ -96,7 +96,13 @@ class Chat:
     def complete(self, requests: Sequence[ChatRequest]) -> list[Completion]:
         """Return what the model wrote to every request, in order."""
         calls = [
-            Call("/v1/chat/completions", self._body(request), request.prefix)
+            Call(
+                "/v1/chat/completions",
+                self._body(request),
+                request.prefix,
+                rows="choices",
+                salt=str(request.seed),
+            )
             for request in requests
         ]
         return [_completion(reply) for reply in self.transport.send(calls)]

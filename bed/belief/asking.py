@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from bed.protocols import BeliefQuery, Beliefs
 from bed.tokens import ChatTemplate
 from bed.transport import Failure
 
-__all__ = ["Asked", "Systems", "asked", "encoded_each", "in_order", "shared_start"]
+__all__ = ["Asked", "Systems", "asked", "encoded_each", "shared_start"]
 
 Systems = Mapping[str, str]
 """Domain -> a system prompt, taken to the letter instead of bed's own."""
@@ -131,18 +130,3 @@ def _encoded(template: ChatTemplate, prompt: Prompt) -> list[int] | Failure:
         return template.ids(prompt)
     except DataError as error:
         return Failure(str(error))
-
-
-def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the rows of a server's answer in the order of the prompts that they answer.
-
-    Args:
-        rows: each with the place of its prompt, "index".
-
-    Raises:
-        ValueError: for places that are not 0, 1, 2 and so on, each once.
-    """
-    found = sorted(rows, key=lambda row: int(row["index"]))
-    if (places := [int(row["index"]) for row in found]) != list(range(len(found))):
-        raise ValueError(f"its rows answer the prompts {places}")
-    return found

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from bed.belief.asking import Systems, asked, encoded_each, in_order, shared_start
+from bed.belief.asking import Systems, asked, encoded_each, shared_start
 from bed.errors import BedError, DataError
 from bed.information import probability
 from bed.prompts import Prompt
 from bed.protocols import BeliefQuery, Beliefs
 from bed.tokens import ChatTemplate
-from bed.transport import Call, Failure, Transport, send_batches
+from bed.transport import Call, Failure, Transport, in_order, send_batches
 
 __all__ = ["ClassifierBelief", "Golden", "ModelCheckError", "read_golden"]
 
@@ -104,7 +104,7 @@ class ClassifierBelief:
         def call(part: Sequence[tuple[Sequence[int], str]]) -> Call:
             ids = [list(of) for of, _ in part]
             body = {"model": self.model, "input": ids, "use_activation": is_activated}
-            return Call("/classify", body, part[0][1], len(ids))
+            return Call("/classify", body, part[0][1], "input", "data")
 
         read = _last if is_activated else _logits
         return send_batches(self.transport, items, self.batch_size, call, read)

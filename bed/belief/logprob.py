@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from bed.belief.asking import Systems, asked, encoded_each, in_order, shared_start
+from bed.belief.asking import Systems, asked, encoded_each, shared_start
 from bed.errors import DataError
 from bed.information import probability
 from bed.prompts import Prompt
 from bed.protocols import BeliefQuery, Beliefs
 from bed.tokens import ChatTemplate
-from bed.transport import Call, Failure, Transport, send_batches
+from bed.transport import Call, Failure, Transport, in_order, send_batches
 
 __all__ = ["LogprobBelief"]
 
@@ -136,7 +136,7 @@ class LogprobBelief:
                 "logprobs": self.top,
                 "return_tokens_as_token_ids": True,
             }
-            return Call("/v1/completions", body, part[0][1], len(part))
+            return Call("/v1/completions", body, part[0][1], "prompt", "choices")
 
         def read(body: Any, count: int) -> list[dict[int, float]]:
             return [
@@ -160,7 +160,7 @@ class LogprobBelief:
                 "temperature": 0,
                 "prompt_logprobs": 0,
             }
-            return Call("/v1/completions", body, part[0][2], len(part))
+            return Call("/v1/completions", body, part[0][2], "prompt", "choices")
 
         def read(body: Any, count: int) -> list[list[Any]]:
             return [choice["prompt_logprobs"] for choice in in_order(body["choices"])]

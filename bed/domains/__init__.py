@@ -96,7 +96,11 @@ def _stated(experiment: Experiment, stated: object) -> Fields:
     """Return a stated relation that is whole."""
     if isinstance(stated, Fields):
         tier, words = stated.get("tier"), (stated.get("to"), stated.get("tag"))
-        if type(tier) is int and tier >= 1 and all(isinstance(word, str) and word for word in words):
+        if (
+            type(tier) is int
+            and tier >= 1
+            and all(isinstance(word, str) and word for word in words)
+        ):
             return stated
     raise DataError(
         f"experiment {experiment.id!r}: stated_relation {stated!r} must hold 'to' and 'tag', texts "

@@ -1,7 +1,7 @@
 """From settings to objects: the models of an engine file, over the connections that they share."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from bed.protocols import BeliefModel, OutcomeSimulator
 from bed.simulators import DomainSimulator, GenerativeSimulator
 from bed.standins import StandIns, cached_stand_ins
 from bed.tokens import ChatTemplate
-from bed.transport import HttpTransport, Transport
+from bed.transport import AnswerStore, CachedTransport, HttpTransport, Transport
 
 __all__ = [
     "Sources",
@@ -44,6 +44,8 @@ __all__ = [
     "connected",
     "stand_ins_of",
 ]
+
+_MB = 10**6
 
 StandInsByDomain = Mapping[str, StandIns]
 
@@ -68,19 +70,31 @@ class Sources:
 
 
 @contextmanager
-def connected(engine: Engine, episodes: Path | None = None, seed: int = 0) -> Iterator[Sources]:
+def connected(
+    engine: Engine, episodes: Path | None = None, seed: int = 0, uses_cache: bool = True
+) -> Iterator[Sources]:
     """Open the endpoints that the parts of an engine ask, and close them at the end.
 
     Args:
         engine: the file.
         episodes: file on whose training split stand-ins are fitted.
         seed: of stand-ins.
+        uses_cache: whether answers may come from the cache that the file names.
+
+    Raises:
+        DataError: for a cache that cannot be used.
     """
     used = dict.fromkeys(p.endpoint for p in engine.parts().values() if isinstance(p, Served))
     with ExitStack() as stack:
-        transports = {
+        transports: dict[str, Transport] = {
             name: stack.enter_context(HttpTransport(engine.endpoint(name))) for name in used
         }
+        if (cache := engine.cache) is not None and uses_cache:
+            store = stack.enter_context(closing(AnswerStore(cache.path, cache.max_mb * _MB)))
+            transports = {
+                name: CachedTransport(of, store, engine.answered_by(name))
+                for name, of in transports.items()
+            }
         yield Sources(engine, transports, stand_ins_of(episodes, seed))
 
 

@@ -21,6 +21,7 @@ from bed.transport import Endpoint
 
 __all__ = [
     "BeliefSettings",
+    "CacheSettings",
     "Calibration",
     "ChatSettings",
     "ClassifierSettings",
@@ -213,6 +214,19 @@ class Calibration:
     intercept: float = 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class CacheSettings:
+    """`[cache]`: what servers answered, kept on disk and not asked again.
+
+    Attributes:
+        path: of the file.
+        max_mb: limit of its size, in millions of bytes; beyond it the oldest answers go.
+    """
+
+    path: Path
+    max_mb: Count = 4096
+
+
 _NOT_IDENTITY = {"endpoint", "golden", "batch_size", "device"}
 """Keys that say how a model is reached, not what it answers."""
 
@@ -227,6 +241,7 @@ class Engine:
     naive: ChatSettings | None = None
     policy: PolicySettings = PolicySettings()
     calibration: Calibration | None = None
+    cache: CacheSettings | None = None
     endpoints: Mapping[str, EndpointSettings] = field(default_factory=dict)
     serve: Mapping[str, ServeSpec] = field(default_factory=dict)
     file: Path = field(init=False, default=Path("engine.toml"))
@@ -272,6 +287,16 @@ class Engine:
             of.tries,
             of.patience,
         )
+
+    def answered_by(self, endpoint: str) -> list[Any]:
+        """Return what an endpoint's answers depend on beside the calls, as JSON."""
+        server = self.server_of(endpoint)
+        served = None if server is None else [getattr(server, key) for key in _OF_SERVER]
+        parts = [part for part in self.parts().values() if isinstance(part, Served)]
+        revisions = {
+            str(getattr(part, "revision", None)) for part in parts if part.endpoint == endpoint
+        }
+        return [served, sorted(revisions)]
 
     def identity(self) -> dict[str, Any]:
         """Return what answers depend on, as JSON: no address, no secret, no setting of speed."""

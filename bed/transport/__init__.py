@@ -1,17 +1,21 @@
 """How requests reach model servers: one transport, injected wherever a model is served.
 
 `HttpTransport` sends batches to the replicas of an endpoint; `ScriptedTransport` plays a server in
-tests. What can pass is tried again, what cannot becomes a reason, and one bad item never costs the
-others their answers.
+tests; `CachedTransport` remembers what was answered. What can pass is tried again, what cannot
+becomes a reason, and one bad item never costs the others their answers.
 """
 
-from bed.transport.batches import Failure, send_batches
+from bed.transport.batches import Failure, in_order, send_batches
+from bed.transport.cached import CachedTransport
 from bed.transport.http import HttpTransport
 from bed.transport.scripted import ScriptedTransport
+from bed.transport.store import AnswerStore
 from bed.transport.tally import Tally
 from bed.transport.values import Call, Endpoint, Reply, Transport
 
 __all__ = [
+    "AnswerStore",
+    "CachedTransport",
     "Call",
     "Endpoint",
     "Failure",
@@ -20,5 +24,6 @@ __all__ = [
     "ScriptedTransport",
     "Tally",
     "Transport",
+    "in_order",
     "send_batches",
 ]

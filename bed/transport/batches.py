@@ -1,12 +1,12 @@
 """Many items in few calls, so that a bad item fails alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bed.transport.values import Call, Reply, Transport
 
-__all__ = ["Failure", "send_batches"]
+__all__ = ["Failure", "in_order", "send_batches"]
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -70,3 +70,18 @@ def _read(
     if len(found) != count:
         return [Failure(f"the server gave {len(found)} answers to {count} prompts")] * count
     return list(found)
+
+
+def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows of a server's answer in the order of the prompts that they answer.
+
+    Args:
+        rows: each with the place of its prompt, "index".
+
+    Raises:
+        ValueError: for places that are not 0, 1, 2 and so on, each once.
+    """
+    found = sorted(rows, key=lambda row: int(row["index"]))
+    if (places := [int(row["index"]) for row in found]) != list(range(len(found))):
+        raise ValueError(f"its rows answer the prompts {places}")
+    return found

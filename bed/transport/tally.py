@@ -10,8 +10,8 @@ __all__ = ["Tally"]
 class Tally:
     """Counters by name, safe to use from several threads.
 
-    Names in use: requests, retries, failures, prompt_tokens, completion_tokens; and from those who
-    read the answers, unreadable, contradictory and fallbacks.
+    Names in use: requests, retries, failures, prompt_tokens, completion_tokens; cache_hits and
+    cache_errors; and from those who read the answers, unreadable, contradictory and fallbacks.
     """
 
     def __init__(self) -> None:

@@ -24,14 +24,23 @@ class Call:
         body: what is sent as JSON.
         prefix: calls of equal prefix share the start of their prompts; they go to one replica, one
             after the other, so that its prefix cache serves them.
-        num_items: prompts in it. A server too busy for a batch of several refuses it at once, for
-            the sender to halve.
+        batch: the field of the body that lists several prompts; empty where it is one prompt.
+        rows: the field of the answer that lists a row for each prompt, with its "index"; empty
+            where answers are of another form and are not to be remembered.
+        salt: tells apart calls of equal bodies that are to be answered anew.
     """
 
     path: str
     body: Mapping[str, Any]
     prefix: str = ""
-    num_items: int = 1
+    batch: str = ""
+    rows: str = ""
+    salt: str = ""
+
+    @property
+    def num_items(self) -> int:
+        """Prompts in it. A server too busy for several refuses them, for the sender to halve."""
+        return len(self.body[self.batch]) if self.batch else 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import pytest
 from bed.engine import load_engine
 from bed.engine.settings import (
     BeliefSettings,
+    CacheSettings,
     Calibration,
     ChatSettings,
     ClassifierSettings,
@@ -170,5 +171,5 @@ def test_the_documented_example_can_be_read_and_every_key_is_documented(tmp_path
     documented = set(re.findall(r"`([a-z_]+)`", text))
     for kind in (*get_args(BeliefSettings), *get_args(SimulatorSettings), ChatSettings):
         assert {item.name for item in fields(kind)} <= documented
-    for kind in (EndpointSettings, ServeSpec, PolicySettings, Calibration):
+    for kind in (EndpointSettings, ServeSpec, PolicySettings, Calibration, CacheSettings):
         assert {item.name for item in fields(kind)} <= documented

@@ -86,6 +86,32 @@ def test_the_same_seed_gives_the_same_run(
     assert runs[0].drop_attrs().equals(runs[1].drop_attrs())
 
 
+def test_a_run_that_is_made_again_asks_nothing(
+    tmp_path: Path, judge: FakeServer, writer: FakeServer, episodes: Path
+) -> None:
+    """The judge is noisy here: only what it answered the first time gives the same run."""
+    remembering = engine(tmp_path, judge.url, writer.url, cache={"path": "answers.sqlite"})
+    runs, tallies = [], []
+    for uses_cache in (True, True, False):
+        with connected(remembering, episodes, uses_cache=uses_cache) as sources:
+            study = engine_study(sources, episodes, ["naive", "eig"], num_steps=2)
+            runs.append(simulate(study).drop_attrs())
+            tallies.append(sources.tallies())
+    assert runs[1].equals(runs[0])
+    assert not runs[2].equals(runs[0])
+    first, again, without = tallies
+    for name in ("judge", "chat"):
+        assert first[name]["requests"] > 0
+        assert set(again[name]) == {"cache_hits"}
+        assert "cache_hits" not in without[name]
+    told = CliRunner().invoke(app, ["cache", "info", str(tmp_path / "answers.sqlite")])
+    assert re.fullmatch(r"[\d,]+ answers, [\d.]+ MB\n", told.stdout), told.output
+    cleared = CliRunner().invoke(app, ["cache", "clear", str(tmp_path / "answers.sqlite")])
+    assert cleared.stdout.replace(" forgotten", "").strip() == told.stdout.rpartition(",")[0]
+    empty = CliRunner().invoke(app, ["cache", "info", str(tmp_path / "answers.sqlite")])
+    assert empty.stdout.startswith("0 answers")
+
+
 def test_choices_at_random_are_counted_and_said(
     tmp_path: Path, judge: FakeServer, episodes: Path
 ) -> None:

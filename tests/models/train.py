@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import multiprocessing
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -46,6 +47,7 @@ _SIZES: Final = {
 }
 _PER_EPISODE: Final = 3
 _TEST_EPISODES: Final = 600
+_WORKERS: Final = 2
 _TOKENS_A_BATCH: Final = 3072
 _RATE: Final = 2e-3
 _SAMPLED: Final = 20
@@ -87,15 +89,12 @@ def make_models(episodes: Path, out: Path, seed: int = 0) -> dict[str, Any]:
     labels = [each.label for each in beliefs]
     opened = template.many([each.prompt for each in answers])
     told = [tokenizer(each.answer + CLOSING).input_ids for each in answers]
-    # two processes of one thread each: faster than one of two, and the same on any machine
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        running = [
-            pool.submit(_train_classifier, asked, labels, out / "classifier", seed),
-            pool.submit(_train_chat, opened, told, out / "chat", seed),
-        ]
-        sizes = [each.result() for each in running]
+    rows = (asked, labels, opened, told)
+    with ProcessPoolExecutor(_WORKERS, multiprocessing.get_context("spawn")) as pool:
+        running = [pool.submit(_train, *rows, out, seed, rank) for rank in range(_WORKERS)]
+        size = [each.result() for each in running][0]
     account = {"key": key, "seed": seed, "tokens": len(tokenizer), "examples": len(asked)}
-    account["parameters"] = sizes[0]
+    account["parameters"] = size
     account["mean_length"] = float(np.mean([len(row) for row in asked]))
     account["brier"] = _brier(out / "classifier", read_episodes(episodes, "test").episodes, seed)
     account["seconds"] = time.monotonic() - started
@@ -115,8 +114,33 @@ def _key(episodes: Path, train: Sequence[Episode], seed: int) -> str:
     return digest.hexdigest()
 
 
-def _train_classifier(asked: Rows, labels: Sequence[int], out: Path, seed: int) -> int:
-    """Fit the labels by the logit at each row's last token, and save; return the model's size."""
+def _train(
+    asked: Rows, labels: Sequence[int], opened: Rows, told: Rows, out: Path, seed: int, rank: int
+) -> int:
+    """Train both models together with the other workers; the first one saves them.
+
+    Workers of one thread are faster than one of several, and give the same on any machine.
+    """
+    import torch
+    from torch import distributed
+
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    torch.set_num_threads(1)
+    meeting = f"file://{out.resolve() / 'meeting'}"
+    distributed.init_process_group("gloo", meeting, rank=rank, world_size=_WORKERS)
+    trained = {
+        "classifier": _trained_classifier(asked, labels, out / "classifier", seed),
+        "chat": _trained_chat(opened, told, out / "chat", seed),
+    }
+    if rank == 0:
+        for name, model in trained.items():
+            model.save_pretrained(out / name)
+    distributed.destroy_process_group()
+    return int(trained["classifier"].num_parameters())
+
+
+def _trained_classifier(asked: Rows, labels: Sequence[int], out: Path, seed: int) -> Any:
+    """Fit the labels by the logit at each row's last token."""
     import torch
     from transformers import Qwen3ForSequenceClassification
 
@@ -127,13 +151,11 @@ def _train_classifier(asked: Rows, labels: Sequence[int], out: Path, seed: int) 
         logits = _logits(model, [asked[row] for row in rows])
         return torch.nn.functional.binary_cross_entropy_with_logits(logits, truth[list(rows)])
 
-    _fit("classifier", model, loss, [len(row) for row in asked], seed)
-    model.save_pretrained(out)
-    return int(model.num_parameters())
+    return _fitted("classifier", model, loss, [len(row) for row in asked], seed)
 
 
-def _train_chat(opened: Rows, told: Rows, out: Path, seed: int) -> int:
-    """Fit the tokens of each answer, and save the model; return its size."""
+def _trained_chat(opened: Rows, told: Rows, out: Path, seed: int) -> Any:
+    """Fit the tokens of each answer."""
     import torch
     from transformers import Qwen3ForCausalLM
 
@@ -151,9 +173,7 @@ def _train_chat(opened: Rows, told: Rows, out: Path, seed: int) -> int:
         where, when, token = torch.tensor(places).T
         return torch.nn.functional.cross_entropy(model.lm_head(hidden[where, when]), token)
 
-    _fit("chat", model, loss, [len(row) for row in whole], seed)
-    model.save_pretrained(out)
-    return int(model.num_parameters())
+    return _fitted("chat", model, loss, [len(row) for row in whole], seed)
 
 
 def _new(kind: Any, tokenizer: Path, seed: int, **more: Any) -> Any:
@@ -162,7 +182,6 @@ def _new(kind: Any, tokenizer: Path, seed: int, **more: Any) -> Any:
     from transformers import AutoTokenizer, Qwen3Config
 
     known = AutoTokenizer.from_pretrained(tokenizer)
-    torch.set_num_threads(1)
     torch.manual_seed(derive_seed(seed, tokenizer.name))
     return kind(
         Qwen3Config(
@@ -195,17 +214,19 @@ def _logits(model: Any, rows: Rows) -> Any:
     return model.score(hidden[torch.arange(len(rows)), last]).squeeze(-1)
 
 
-def _fit(
+def _fitted(
     name: str,
     model: Any,
     loss: Callable[[Sequence[int]], Any],
     lengths: Sequence[int],
     seed: int,
-) -> None:
-    """Pass once over all rows, in batches of like lengths."""
+) -> Any:
+    """Pass once over all rows, in batches of like lengths, of which each worker takes a share."""
     import torch
+    from torch import distributed
 
-    batches = list(_batches(lengths, seed))
+    rank = distributed.get_rank()
+    batches = [rows for rows in _batches(lengths, seed) if len(rows) >= _WORKERS]
     optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE, betas=(0.9, 0.98))
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, _RATE, total_steps=len(batches), pct_start=0.1
@@ -213,17 +234,26 @@ def _fit(
     model.train()
     recent = []
     for number, rows in enumerate(batches, start=1):
-        value = loss(rows)
+        value = loss(rows[rank::_WORKERS])
         optimizer.zero_grad(set_to_none=True)
         value.backward()
+        gradients = torch.cat([of.grad.ravel() for of in model.parameters()])
+        distributed.all_reduce(gradients)
+        gradients /= _WORKERS
+        for of, mean in zip(
+            model.parameters(),
+            gradients.split([of.numel() for of in model.parameters()]),
+            strict=True,
+        ):
+            of.grad = mean.view_as(of)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
         recent.append(float(value.detach()))
-        if number % 50 == 0 or number == len(batches):
-            mean = np.mean(recent[-50:])
-            print(f"{name}: step {number} of {len(batches)}, loss {mean:.4f}", flush=True)
-    model.eval()
+        if rank == 0 and (number % 50 == 0 or number == len(batches)):
+            loss_now = np.mean(recent[-50:])
+            print(f"{name}: step {number} of {len(batches)}, loss {loss_now:.4f}", flush=True)
+    return model.eval()
 
 
 def _batches(lengths: Sequence[int], seed: int) -> Iterator[list[int]]:

@@ -26,7 +26,7 @@ def doubled(
     transport: ScriptedTransport, items: Sequence[int], size: int = 8
 ) -> list[int | Failure]:
     def call(part: Sequence[int]) -> Call:
-        return Call("/double", {"items": list(part)}, num_items=len(part))
+        return Call("/double", {"items": list(part)}, batch="items")
 
     def read(body: Any, count: int) -> list[int]:
         return [int(value) for value in body["data"]]

@@ -125,7 +125,7 @@ def test_a_server_that_asks_to_wait_too_long_is_not_waited_for(asked: float) -> 
 def test_a_crowded_server_gives_a_batch_back_at_once() -> None:
     network = Network(lambda url, body, n: Answer(503, "busy"))
     with network.transport() as transport:
-        (reply,) = transport.send([Call("/classify", {}, num_items=6)])
+        (reply,) = transport.send([Call("/classify", {"input": [[1]] * 6}, batch="input")])
     assert (reply.status, len(network.posts)) == (503, 1)
 
 

@@ -1,0 +1,136 @@
+"""Platt scaling: recalibrated forecasts sigma(a logit p + b) (Platt 1999).
+
+The slope carries a penalty a^2 / (2 C) with C = 1e6, so that forecasts which separate the classes
+keep finite coefficients; the intercept carries none. Forecasts are clipped to [0.001, 0.999] before
+the logit. Cross-fitting maps each half of the forecasts by the fit of the other half.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+
+from bed.errors import DataError
+from bed.evaluation.statistic import (
+    Array,
+    checked_forecasts,
+    checked_labels,
+    checked_numbers,
+    checked_same_length,
+)
+from bed.information import log_odds, probability
+from bed.seeds import generator
+
+__all__ = ["Platt", "crossfit_platt", "platt_apply", "platt_fit", "random_folds"]
+
+_CLIP = 1e-3
+_PENALTY = 1e-6
+
+
+@dataclass(frozen=True)
+class Platt:
+    """A linear map of natural log odds.
+
+    Attributes:
+        a: slope; below 1 the forecasts were too extreme.
+        b: intercept, natural log odds.
+    """
+
+    a: float
+    b: float
+
+
+def platt_fit(p: ArrayLike, y: ArrayLike) -> Platt:
+    """Return the map that fits forecasts p to labels y best.
+
+    Raises:
+        DataError: where all labels are of one class; for forecasts outside [0, 1], labels other
+            than 0/1, none, NaN and unequal lengths.
+    """
+    p, y = checked_forecasts(p, y)
+    if y.min() == y.max():
+        raise DataError(
+            f"a Platt fit is undefined: all {len(y)} labels are {int(y[0])}, and it needs both "
+            "classes"
+        )
+    odds = log_odds(p, _CLIP)
+    # centred, slope and intercept hardly depend on each other
+    centre = odds.mean()
+    features = np.stack([odds - centre, np.ones_like(odds)], axis=1)
+    penalty = np.array([_PENALTY, 0.0])
+
+    def loss(coefficients: Array) -> float:
+        fitted = features @ coefficients
+        return float((np.logaddexp(0.0, fitted) - y * fitted).sum() + penalty @ coefficients**2 / 2)
+
+    def gradient(coefficients: Array) -> Array:
+        residual = probability(features @ coefficients) - y
+        return np.asarray(features.T @ residual + penalty * coefficients)
+
+    def hessian(coefficients: Array) -> Array:
+        fitted = probability(features @ coefficients)
+        return np.asarray((features.T * (fitted * (1.0 - fitted))) @ features + np.diag(penalty))
+
+    start = np.array([0.0, log_odds(y.mean())])
+    found = minimize(
+        loss, start, jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-9}
+    )
+    slope, intercept = found.x
+    return Platt(float(slope), float(intercept - slope * centre))
+
+
+def platt_apply(p: ArrayLike, a: float, b: float) -> Array:
+    """Return forecasts p mapped by slope a and intercept b, in [0, 1].
+
+    Raises:
+        DataError: for forecasts outside [0, 1], none, NaN, and coefficients that are not finite.
+    """
+    slope, intercept = checked_numbers([a, b], "the coefficients (a, b)")
+    return probability(slope * log_odds(checked_numbers(p, "p"), _CLIP) + intercept)
+
+
+def random_folds(units: Sequence[Hashable], seed: int) -> NDArray[np.int64]:
+    """Return the fold, 0 or 1, of each forecast: a random half of the units is fold 1.
+
+    Args:
+        units: what each forecast belongs to, shape (n,); a unit is never split.
+        seed: of the halves.
+
+    Raises:
+        DataError: for fewer than two units.
+    """
+    number = {unit: i for i, unit in enumerate(dict.fromkeys(units))}
+    if len(number) < 2:
+        raise DataError(f"{len(number)} units are too few to fold: at least two are needed")
+    order = generator(seed, "folds").permutation(len(number))
+    return (order % 2)[[number[unit] for unit in units]]
+
+
+def crossfit_platt(p: ArrayLike, y: ArrayLike, fold: ArrayLike) -> Array:
+    """Return forecasts recalibrated, those of each fold by the fit of the other fold.
+
+    Args:
+        p: forecasts, shape (n,).
+        y: labels 0/1, shape (n,).
+        fold: 0 or 1, shape (n,); given, or from `random_folds`.
+
+    Raises:
+        DataError: as `platt_fit`; where a fold is empty or holds one class.
+    """
+    p, y = checked_forecasts(p, y)
+    folds = checked_labels(fold, "fold")
+    checked_same_length(p=p, y=y, fold=folds)
+    mapped = np.empty_like(p)
+    for held_out in (0, 1):
+        to_map, to_fit = folds == held_out, folds != held_out
+        if len(np.unique(y[to_fit])) < 2:
+            raise DataError(
+                f"fold {1 - held_out} holds {to_fit.sum()} forecasts with {int(y[to_fit].sum())} "
+                "labels of 1: a fold needs both classes"
+            )
+        if to_map.any():
+            fit = platt_fit(p[to_fit], y[to_fit])
+            mapped[to_map] = platt_apply(p[to_map], fit.a, fit.b)
+    return mapped

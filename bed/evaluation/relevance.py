@@ -1,0 +1,163 @@
+"""Do more relevant stubs move the belief more? Size of an update against tier of relevance.
+
+Updates are weights of evidence in decibans; those of 0 count. Sizes are rounded to nine decimals,
+so that equal moves are ties.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bed.errors import DataError
+from bed.evaluation.revision import DECIMALS
+
+__all__ = [
+    "RelativeWeights",
+    "relative_weight_by_tier",
+    "relevance_spearman",
+    "resampled_spearman",
+]
+
+Array = NDArray[np.float64]
+
+_CELLS_AT_ONCE = 1 << 23
+"""Draws times stubs whose ranks are held in memory together."""
+
+
+def relevance_spearman(w: ArrayLike, tier: ArrayLike) -> float:
+    """Return Spearman's rank correlation of |w| with relevance, in [-1, 1].
+
+    Args:
+        w: weights of evidence of single stubs, decibans.
+        tier: relevance of each stub, 1 the most relevant.
+
+    Raises:
+        DataError: for no stubs, lengths that differ, numbers that are not finite, or |w| or tiers
+            that are all equal.
+    """
+    size, _ = _checked(w, tier)
+    found = float(resampled_spearman(w, tier, np.ones((1, size.size)))[0])
+    if np.isnan(found):
+        raise DataError("all |w| or all tiers are equal, so their correlation is undefined")
+    return found
+
+
+def resampled_spearman(w: ArrayLike, tier: ArrayLike, weights: Array) -> Array:
+    """Return the rank correlation in each draw, shape (draws,); NaN where it is undefined.
+
+    Args:
+        w: as in `relevance_spearman`, shape (n,).
+        tier: likewise.
+        weights: multiplicities of the stubs, shape (draws, n).
+
+    Raises:
+        DataError: as `relevance_spearman`, but for equal values.
+    """
+    size, near = _checked(w, tier)
+    step = max(1, _CELLS_AT_ONCE // size.size)
+    parts = [
+        _correlation(size, -near, weights[start : start + step])
+        for start in range(0, len(weights), step)
+    ]
+    return np.concatenate(parts)
+
+
+def _checked(w: ArrayLike, tier: ArrayLike) -> tuple[Array, Array]:
+    size, near = np.asarray(w, dtype=np.float64), np.asarray(tier, dtype=np.float64)
+    if size.shape != near.shape or size.ndim != 1:
+        raise DataError(f"weights and tiers differ in length: {size.shape} and {near.shape}")
+    if not size.size:
+        raise DataError("no updates: w is empty, at least one is needed")
+    for name, values in (("w", size), ("tier", near)):
+        if not np.isfinite(values).all():
+            raise DataError(f"{name} holds NaN or an infinity: not finite; leave such stubs out")
+    return np.round(np.abs(size), DECIMALS), near
+
+
+def _correlation(x: Array, y: Array, weights: Array) -> Array:
+    """Return the correlation of weighted average ranks, for each row of weights."""
+    total = weights.sum(axis=1)
+    safe = np.where(total > 0, total, 1.0)
+    centre = ((total + 1.0) / 2.0)[:, None]
+    a, b = _ranks(x, weights) - centre, _ranks(y, weights) - centre
+    across, along = (weights * a * a).sum(axis=1) / safe, (weights * b * b).sum(axis=1) / safe
+    # ranks are multiples of 1/2, so a spread this small is none
+    spread = np.where((across > 1e-9) & (along > 1e-9), np.sqrt(across * along), np.nan)
+    return np.asarray((weights * a * b).sum(axis=1) / safe / spread)
+
+
+def _ranks(values: Array, weights: Array) -> Array:
+    """Return the average rank of each value among all, each counted as often as its weight."""
+    _, group = np.unique(values, return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    size = np.add.reduceat(weights[:, order], starts, axis=1)
+    return np.asarray((np.cumsum(size, axis=1) - (size - 1.0) / 2.0)[:, group])
+
+
+@dataclass(frozen=True)
+class RelativeWeights:
+    """|w| relative to the mean |w| of its episode, by tier of relevance.
+
+    Attributes:
+        tiers: ascending, 1 the most relevant.
+        sums: over the stubs of each episode and tier, shape (num_episodes, num_tiers).
+        counts: of stubs, the same shape; 0 in an episode without movement.
+        episodes: what each row stands for, as given.
+    """
+
+    tiers: tuple[int, ...]
+    sums: Array
+    counts: Array
+    episodes: tuple[int | str, ...]
+
+    @property
+    def means(self) -> Mapping[int, float]:
+        """Mean by tier, for the tiers of episodes in which the belief moved."""
+        mean = self.resampled(np.ones((1, len(self.episodes))))[0]
+        return {
+            tier: float(value)
+            for tier, value in zip(self.tiers, mean, strict=True)
+            if not np.isnan(value)
+        }
+
+    def resampled(self, weights: Array) -> Array:
+        """Return means in each draw, shape (draws, num_tiers); NaN where a draw lacks the tier.
+
+        Args:
+            weights: multiplicities of the episodes, shape (draws, num_episodes).
+        """
+        counts = weights @ self.counts
+        return np.asarray(weights @ self.sums / np.where(counts > 0, counts, np.nan))
+
+
+def relative_weight_by_tier(w: ArrayLike, tier: ArrayLike, episode: ArrayLike) -> RelativeWeights:
+    """Return |w| over the episode's mean |w|, by tier; episodes without movement are left out.
+
+    Args:
+        w: weights of evidence of single stubs, decibans.
+        tier: relevance of each stub, 1 the most relevant.
+        episode: number or name of each stub's episode.
+
+    Raises:
+        DataError: for no stubs, lengths that differ, numbers that are not finite, or updates that
+            are all 0.
+    """
+    size, near = _checked(w, tier)
+    names, row = np.unique(np.asarray(episode), return_inverse=True)
+    if row.shape != size.shape:
+        raise DataError(f"weights and episodes differ in length: {size.size} and {row.size}")
+    mean = np.bincount(row, size) / np.bincount(row)
+    if not mean.any():
+        raise DataError("all updates are zero, so relative weights are undefined")
+    tiers, column = np.unique(near, return_inverse=True)
+    moves = mean[row] > 0
+    at = (row[moves], column[moves])
+    sums, counts = np.zeros((2, len(names), len(tiers)))
+    np.add.at(sums, at, size[moves] / mean[row[moves]])
+    np.add.at(counts, at, 1.0)
+    return RelativeWeights(
+        tuple(int(value) for value in tiers), sums, counts, tuple(names.tolist())
+    )
