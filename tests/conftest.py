@@ -11,6 +11,11 @@ hypothesis.settings.load_profile("bed")
 
 ROOT = Path(__file__).resolve().parents[1]
 NO_DATA = "no shared data"
+NO_VLLM = "needs vLLM"
+WARNINGS = {
+    NO_DATA: "on real data did NOT run (no shared data; see BED_SHARED in CONTRIBUTING.md)",
+    NO_VLLM: "on real model servers did NOT run (they need vLLM: make test-vllm)",
+}
 
 
 @pytest.fixture(scope="session")
@@ -28,11 +33,9 @@ def shared_data() -> Path:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped: Iterable[pytest.TestReport] = terminalreporter.stats.get("skipped", [])
-    num_missing = sum(NO_DATA in str(report.longrepr) for report in skipped)
-    if num_missing:
-        terminalreporter.write_line(
-            f"WARNING: {num_missing} tests on real data did NOT run ({NO_DATA}; see BED_SHARED "
-            "in CONTRIBUTING.md)",
-            yellow=True,
-            bold=True,
-        )
+    for reason, words in WARNINGS.items():
+        num_missing = sum(reason in str(report.longrepr) for report in skipped)
+        if num_missing:
+            terminalreporter.write_line(
+                f"WARNING: {num_missing} tests {words}", yellow=True, bold=True
+            )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bed import information
+from bed import evaluation, information
 from bed.belief.exact import ExactBelief
 from bed.domains.verdicts import stub_verdict, target_outcome
 from bed.episodes.testset import (
@@ -12,9 +12,11 @@ from bed.episodes.testset import (
     order_by_sha256,
 )
 from bed.estimators import FactoredEIG, factored_eig
+from bed.evaluation.resampling import Bootstrap, Interval
 from bed.evidence import Fields, Outcome, Stub
 from bed.information import best_index
 from bed.prompts import mean_of_draws, parse_choice, parse_probability
+from bed.seeds import derive_seed
 from bed.simulators.exact import ExactSimulator
 from bed.worlds import World
 
@@ -52,7 +54,80 @@ def _testset(ids: list[str], n_sensitivity: int) -> dict[str, Any]:
     }
 
 
+def _weights(domains: dict[str, Any], indices: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: evaluation.index_weights(rows, len(domains[name]["y"]))
+        for name, rows in indices.items()
+    }
+
+
+def _interval(found: Interval) -> dict[str, Any]:
+    return {"point": found.point, "draws": found.draws, "ci": [found.lo, found.hi]}
+
+
+def _bootstrap(found: Bootstrap) -> dict[str, Any]:
+    return _interval(found) | {
+        "n_dropped": found.num_dropped,
+        "domain_ci": {name: [part.lo, part.hi] for name, part in found.domains.items()},
+    }
+
+
+def _bootstrap_macro(stat: str, domains: dict[str, Any], indices: dict[str, Any]) -> dict[str, Any]:
+    pairs = {name: (domain["p"], domain["y"]) for name, domain in domains.items()}
+    found = evaluation.bootstrap_macro(
+        evaluation.STATISTICS[stat], pairs, _weights(domains, indices)
+    )
+    return _bootstrap(found)
+
+
+def _bootstrap_seeded(
+    stat: str, domains: dict[str, Any], n_draws: int, seed: int
+) -> dict[str, Any]:
+    pairs = {name: (domain["p"], domain["y"]) for name, domain in domains.items()}
+    weights = {
+        name: evaluation.unit_weights(range(len(p)), n_draws, derive_seed(seed, name))
+        for name, (p, _) in pairs.items()
+    }
+    return _bootstrap(evaluation.bootstrap_macro(evaluation.STATISTICS[stat], pairs, weights))
+
+
+def _paired_difference(
+    stat: str, domains: dict[str, Any], indices: dict[str, Any]
+) -> dict[str, Any]:
+    triples = {name: (d["y"], d["p_a"], d["p_b"]) for name, d in domains.items()}
+    found = evaluation.paired_difference(
+        evaluation.STATISTICS[stat], triples, _weights(domains, indices)
+    )
+    return _bootstrap(found)
+
+
+def _paired_retention(
+    stat: str, y: list[Any], indices: list[list[int]], **models: list[Any]
+) -> dict[str, Any]:
+    weights = evaluation.index_weights(indices, len(y))
+    return _interval(
+        evaluation.paired_retention(evaluation.STATISTICS[stat], y, weights=weights, **models)
+    )
+
+
 ADAPTER = {
+    "brier": evaluation.brier,
+    "auroc": evaluation.auroc,
+    "bin_index": evaluation.bin_index,
+    "ece": evaluation.ece,
+    "smece": evaluation.smece,
+    "smece_bandwidth": evaluation.smece_bandwidth,
+    "murphy": evaluation.murphy,
+    "platt_fit": evaluation.platt_fit,
+    "platt_apply": evaluation.platt_apply,
+    "crossfit_platt": evaluation.crossfit_platt,
+    "retention": evaluation.retention,
+    "macro_average": evaluation.macro_average,
+    "percentile_ci": evaluation.percentile_ci,
+    "bootstrap_macro": _bootstrap_macro,
+    "bootstrap_seeded": _bootstrap_seeded,
+    "paired_bootstrap_diff": _paired_difference,
+    "paired_bootstrap_retention": _paired_retention,
     "entropy_bits": information.entropy_bits,
     "information_gain_bits": information.information_gain_bits,
     "woe_db": information.weight_of_evidence_db,

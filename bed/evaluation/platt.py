@@ -122,15 +122,15 @@ def crossfit_platt(p: ArrayLike, y: ArrayLike, fold: ArrayLike) -> Array:
     p, y = checked_forecasts(p, y)
     folds = checked_labels(fold, "fold")
     checked_same_length(p=p, y=y, fold=folds)
-    mapped = np.empty_like(p)
-    for held_out in (0, 1):
-        to_map, to_fit = folds == held_out, folds != held_out
-        if len(np.unique(y[to_fit])) < 2:
+    fits = []
+    for half in (0, 1):
+        inside = folds == half
+        ones, count = int(y[inside].sum()), int(inside.sum())
+        if ones in (0, count):
             raise DataError(
-                f"fold {1 - held_out} holds {to_fit.sum()} forecasts with {int(y[to_fit].sum())} "
-                "labels of 1: a fold needs both classes"
+                f"fold {half} holds {count} forecasts, {ones} of them with label 1: the fit on a "
+                "fold needs both classes"
             )
-        if to_map.any():
-            fit = platt_fit(p[to_fit], y[to_fit])
-            mapped[to_map] = platt_apply(p[to_map], fit.a, fit.b)
-    return mapped
+        fits.append(platt_fit(p[inside], y[inside]))
+    first, second = (platt_apply(p, fit.a, fit.b) for fit in fits)
+    return np.where(folds == 0, second, first)

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bed.errors import DataError
 from bed.evaluation.revision import DECIMALS
+from bed.evaluation.statistic import Array, checked_numbers, checked_same_length, ratio
 
 __all__ = [
     "RelativeWeights",
@@ -19,8 +20,6 @@ __all__ = [
     "relevance_spearman",
     "resampled_spearman",
 ]
-
-Array = NDArray[np.float64]
 
 _CELLS_AT_ONCE = 1 << 23
 """Draws times stubs whose ranks are held in memory together."""
@@ -65,27 +64,18 @@ def resampled_spearman(w: ArrayLike, tier: ArrayLike, weights: Array) -> Array:
 
 
 def _checked(w: ArrayLike, tier: ArrayLike) -> tuple[Array, Array]:
-    size, near = np.asarray(w, dtype=np.float64), np.asarray(tier, dtype=np.float64)
-    if size.shape != near.shape or size.ndim != 1:
-        raise DataError(f"weights and tiers differ in length: {size.shape} and {near.shape}")
-    if not size.size:
-        raise DataError("no updates: w is empty, at least one is needed")
-    for name, values in (("w", size), ("tier", near)):
-        if not np.isfinite(values).all():
-            raise DataError(f"{name} holds NaN or an infinity: not finite; leave such stubs out")
-    return np.round(np.abs(size), DECIMALS), near
+    weight, near = checked_numbers(w, "w"), checked_numbers(tier, "tier")
+    checked_same_length(w=weight, tier=near)
+    return np.abs(np.round(weight, DECIMALS)), near
 
 
 def _correlation(x: Array, y: Array, weights: Array) -> Array:
     """Return the correlation of weighted average ranks, for each row of weights."""
-    total = weights.sum(axis=1)
-    safe = np.where(total > 0, total, 1.0)
-    centre = ((total + 1.0) / 2.0)[:, None]
+    centre = (weights.sum(axis=1, keepdims=True) + 1.0) / 2.0
     a, b = _ranks(x, weights) - centre, _ranks(y, weights) - centre
-    across, along = (weights * a * a).sum(axis=1) / safe, (weights * b * b).sum(axis=1) / safe
-    # ranks are multiples of 1/2, so a spread this small is none
-    spread = np.where((across > 1e-9) & (along > 1e-9), np.sqrt(across * along), np.nan)
-    return np.asarray((weights * a * b).sum(axis=1) / safe / spread)
+    # ranks are multiples of 1/2, so equal ones leave exactly nothing here
+    across, along = (weights * a * a).sum(axis=1), (weights * b * b).sum(axis=1)
+    return ratio((weights * a * b).sum(axis=1), np.sqrt(across) * np.sqrt(along))
 
 
 def _ranks(values: Array, weights: Array) -> Array:
@@ -129,8 +119,7 @@ class RelativeWeights:
         Args:
             weights: multiplicities of the episodes, shape (draws, num_episodes).
         """
-        counts = weights @ self.counts
-        return np.asarray(weights @ self.sums / np.where(counts > 0, counts, np.nan))
+        return ratio(weights @ self.sums, weights @ self.counts)
 
 
 def relative_weight_by_tier(w: ArrayLike, tier: ArrayLike, episode: ArrayLike) -> RelativeWeights:

@@ -7,14 +7,21 @@ stay equal and a move of nothing is 0.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bed.domains import canonical, reading
+from bed.domains import Reading, canonical, reading
 from bed.errors import DataError
-from bed.evidence import Hypothesis, Stub
+from bed.evaluation.statistic import (
+    Array,
+    checked_labels,
+    checked_numbers,
+    checked_same_length,
+    ratio,
+)
+from bed.evidence import Fields, Hypothesis, Stub
 from bed.information import (
     checked_probabilities,
     cumulative_weight_of_evidence_db,
@@ -26,27 +33,25 @@ __all__ = [
     "CLIP",
     "DECIMALS",
     "Cumulative",
+    "Paths",
     "Updates",
     "VerdictWeights",
+    "bearing",
     "by_verdict",
     "cumulative_to_truth",
+    "is_opposite",
     "reaction",
     "updates_from_forecasts",
     "verdict",
 ]
 
-Array = NDArray[np.float64]
+Integers = NDArray[np.intp]
 Paths = Sequence[ArrayLike]
 
 CLIP = 1e-3
 """Forecasts are clipped to [CLIP, 1 - CLIP] wherever their log odds are taken."""
 DECIMALS = 9
 
-_OPPOSITE = {
-    "supporting": "refuting",
-    "refuting": "supporting",
-    "inconclusive": "inconclusive",
-}
 _OF_ASSOCIATIONS = {"supporting": "significant", "inconclusive": "sub-threshold"}
 
 
@@ -65,9 +70,9 @@ class Updates:
 
     log_odds: Array
     weight_db: Array
-    theta: NDArray[np.intp]
-    episode: NDArray[np.intp]
-    step: NDArray[np.intp]
+    theta: Integers
+    episode: Integers
+    step: Integers
     num_zero: int
 
     @classmethod
@@ -92,43 +97,21 @@ class Updates:
             DataError: for no updates, lengths that differ, numbers that are not finite, or labels
                 other than 0 and 1.
         """
-        odds, weight = _finite(log_odds, "log_odds"), _finite(weight_db, "weight_db")
-        label = checked_labels(theta)
-        number = np.arange(weight.size) if episode is None else np.asarray(episode, dtype=np.intp)
-        place = np.ones(weight.size) if step is None else np.asarray(step)
-        sizes = [column.size for column in (odds, weight, label, number, place)]
-        if len(set(sizes)) > 1:
-            raise DataError(f"log odds, weights, labels differ in length: {sizes}; give one each")
-        if not weight.size:
-            raise DataError("no updates: at least one is needed")
+        odds = np.round(checked_numbers(log_odds, "log_odds"), DECIMALS)
+        weight = np.round(checked_numbers(weight_db, "weight_db"), DECIMALS)
+        label = checked_labels(theta, "theta")
+        checked_same_length(log_odds=odds, weight_db=weight, theta=label)
+        number = np.arange(len(weight)) if episode is None else np.asarray(episode)
+        place = np.ones(len(weight), dtype=np.intp) if step is None else np.asarray(step)
         moves = weight != 0
         return cls(
             odds[moves],
             weight[moves],
-            label[moves],
+            label[moves].astype(np.intp),
             number[moves],
-            place[moves].astype(np.intp),
+            place[moves],
             int((~moves).sum()),
         )
-
-
-def checked_labels(theta: ArrayLike) -> NDArray[np.intp]:
-    """Return labels as integers.
-
-    Raises:
-        DataError: for any other than 0 and 1.
-    """
-    labels = np.asarray(theta)
-    if not np.isin(labels, (0, 1)).all():
-        raise DataError(f"theta holds {labels[~np.isin(labels, (0, 1))][0]!r}: no binary label")
-    return labels.astype(np.intp)
-
-
-def _finite(values: ArrayLike, name: str) -> Array:
-    numbers = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(numbers).all():
-        raise DataError(f"{name} holds NaN or an infinity: not finite; leave such updates out")
-    return np.round(numbers, DECIMALS)
 
 
 def updates_from_forecasts(forecasts: Paths, theta: ArrayLike) -> Updates:
@@ -155,19 +138,15 @@ def updates_from_forecasts(forecasts: Paths, theta: ArrayLike) -> Updates:
     )
 
 
-def _labels(forecasts: Paths, theta: ArrayLike) -> NDArray[np.intp]:
-    labels = checked_labels(theta)
-    if not len(forecasts):
-        raise DataError("no episodes: at least one path of forecasts is needed")
-    if labels.shape != (len(forecasts),):
-        raise DataError(
-            f"{len(forecasts)} paths with labels of shape {labels.shape}: give one label an episode"
-        )
+def _labels(forecasts: Paths, theta: ArrayLike) -> Integers:
+    labels = checked_labels(theta, "theta").astype(np.intp)
+    if len(labels) != len(forecasts):
+        raise DataError(f"{len(forecasts)} paths and {len(labels)} labels: lengths differ")
     return labels
 
 
 def verdict(target: Hypothesis, stub: Stub) -> str:
-    """Return what a stub's result says, for the target where both claim a direction.
+    """Return what a stub's result says, in the direction that the target claims.
 
     Returns:
         "supporting", "refuting" or "inconclusive"; in gwas "significant" or "sub-threshold"; "in
@@ -176,14 +155,27 @@ def verdict(target: Hypothesis, stub: Stub) -> str:
     Raises:
         DataError: for an outcome that its domain cannot read.
     """
-    local = stub.experiment.hypothesis
-    domain = canonical(local.domain)
+    domain = canonical(stub.experiment.hypothesis.domain)
     if domain == "generic" and "supported" not in stub.outcome.fields:
         return "in words"
-    found = reading(stub.experiment, stub.outcome).verdict
-    if domain == "gwas":
-        return _OF_ASSOCIATIONS[found]
-    return _OPPOSITE[found] if is_opposite(target, local) else found
+    found = bearing(target, stub).verdict
+    return _OF_ASSOCIATIONS[found] if domain == "gwas" else found
+
+
+def bearing(target: Hypothesis, stub: Stub) -> Reading:
+    """Return the reading of a stub's result in the direction that the target claims.
+
+    An experiment whose own hypothesis claims the other direction is read against the target's.
+
+    Raises:
+        DataError: for an outcome that its domain cannot read.
+    """
+    experiment = stub.experiment
+    if is_opposite(target, experiment.hypothesis):
+        local = experiment.hypothesis
+        turned = Fields(local.fields, direction=target.fields["direction"])
+        experiment = replace(experiment, hypothesis=replace(local, fields=turned))
+    return reading(experiment, stub.outcome)
 
 
 def is_opposite(target: Hypothesis, local: Hypothesis) -> bool:
@@ -201,7 +193,7 @@ class VerdictWeights:
     """
 
     sum_db: Array
-    count: NDArray[np.intp]
+    count: Integers
 
     @property
     def mean_db(self) -> float:
@@ -214,8 +206,7 @@ class VerdictWeights:
         Args:
             weights: multiplicities of the episodes, shape (draws, num_episodes).
         """
-        count = weights @ self.count
-        return weights @ self.sum_db / np.where(count > 0, count, np.nan)
+        return ratio(weights @ self.sum_db, weights @ self.count)
 
 
 def by_verdict(forecasts: Paths, verdicts: Sequence[Sequence[str]]) -> dict[str, VerdictWeights]:
@@ -245,7 +236,7 @@ def by_verdict(forecasts: Paths, verdicts: Sequence[Sequence[str]]) -> dict[str,
     for word in sorted(set(words.tolist())):
         at = words == word
         found[word] = VerdictWeights(
-            np.bincount(episode[at], flat[at], minlength=len(sizes)),
+            np.bincount(episode[at], flat[at], minlength=len(sizes)).astype(np.float64),
             np.bincount(episode[at], minlength=len(sizes)),
         )
     return found
@@ -263,7 +254,7 @@ class Cumulative:
 
     per_episode: Array
     mean: Array
-    count: NDArray[np.intp]
+    count: Integers
 
 
 def cumulative_to_truth(forecasts: Paths, theta: ArrayLike) -> Cumulative:

@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from bed.evaluation.resampling import percentile_ci
 from numpy.typing import ArrayLike, NDArray
 
 from bed.errors import DataError
+from bed.evaluation.resampling import LEVEL, Interval, percentile_ci
 from bed.evaluation.revision import DECIMALS, Paths, Updates, updates_from_forecasts
+from bed.evaluation.statistic import Array, checked_numbers, checked_same_length, ratio
 
 __all__ = [
-    "BetaBootstrap",
+    "BetaInterval",
     "Bins",
     "DomainSupport",
     "Support",
@@ -33,8 +34,6 @@ __all__ = [
     "quantile_bins",
     "slope_through_origin",
 ]
-
-Array = NDArray[np.float64]
 
 _NUM_TIERS = 5
 _NUM_STRATA = 5
@@ -67,22 +66,13 @@ def quantile_bins(x: ArrayLike, num_bins: int) -> Bins:
     Raises:
         DataError: for no values, values that are not finite, or no bins.
     """
-    values = _finite(x, "x")
+    values = np.round(checked_numbers(x, "x"), DECIMALS)
     if num_bins < 1:
         raise DataError(f"num_bins is {num_bins!r}, out of range: at least one is needed")
     fractions = np.arange(num_bins + 1) / num_bins
     edges = np.unique(np.round(np.quantile(values, fractions), DECIMALS))
     index = np.maximum(np.searchsorted(edges[1:-1], values, side="left"), 0)
     return Bins(edges, index, max(len(edges) - 1, 1))
-
-
-def _finite(values: ArrayLike, name: str) -> Array:
-    numbers = np.asarray(values, dtype=np.float64)
-    if not numbers.size:
-        raise DataError(f"{name} is empty: at least one value is needed")
-    if not np.isfinite(numbers).all():
-        raise DataError(f"{name} holds NaN or an infinity: not finite; leave such values out")
-    return np.round(numbers, DECIMALS)
 
 
 def mh_odds_ratio_db(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> float:
@@ -100,12 +90,11 @@ def mh_odds_ratio_db(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> 
         DataError: for lengths that differ, counts that are negative or not finite, or strata that
             are all empty.
     """
-    counts = [np.asarray(cell, dtype=np.float64) for cell in (a, b, c, d)]
-    if len({cell.shape for cell in counts}) > 1 or counts[0].ndim != 1:
-        raise DataError(f"counts differ in length: {[cell.size for cell in counts]}")
-    table = np.stack(counts)
-    if not np.isfinite(table).all():
-        raise DataError("counts hold NaN or an infinity: not finite")
+    cells = {
+        name: checked_numbers(cell, name) for name, cell in zip("abcd", (a, b, c, d), strict=True)
+    }
+    checked_same_length(**cells)
+    table = np.stack(list(cells.values()))
     if (table < 0).any():
         raise DataError(f"counts hold {table.min():g}: negative")
     if not table.any():
@@ -136,14 +125,8 @@ def slope_through_origin(x: ArrayLike, psi: ArrayLike) -> float:
     Raises:
         DataError: for no points, numbers that are not finite, lengths that differ, or x all 0.
     """
-    across, up = np.asarray(x, dtype=np.float64), np.asarray(psi, dtype=np.float64)
-    for name, values in (("x", across), ("psi", up)):
-        if not values.size:
-            raise DataError(f"{name} is empty: a slope needs at least one point")
-        if not np.isfinite(values).all():
-            raise DataError(f"{name} holds NaN or an infinity: not finite")
-    if across.shape != up.shape:
-        raise DataError(f"x and psi differ in length: {across.size} and {up.size}")
+    across, up = checked_numbers(x, "x"), checked_numbers(psi, "psi")
+    checked_same_length(x=across, psi=up)
     slope = float(_slope(across, up))
     if np.isnan(slope):
         raise DataError("all x are zero, so the slope is undefined: updates form a single tier")
@@ -152,8 +135,7 @@ def slope_through_origin(x: ArrayLike, psi: ArrayLike) -> float:
 
 def _slope(x: Array, psi: Array) -> Array:
     """Return slopes over points along the last axis, NaN points left out; NaN where x is all 0."""
-    square = np.nansum(x * x, axis=-1)
-    return np.asarray(np.nansum(x * psi, axis=-1) / np.where(square > 0, square, np.nan))
+    return ratio(np.nansum(x * psi, axis=-1), np.nansum(x * x, axis=-1))
 
 
 @dataclass(frozen=True)
@@ -226,33 +208,22 @@ def odds_ratio_of_support(domains: Mapping[str, Updates]) -> Support:
     )
 
 
-@dataclass(frozen=True)
-class BetaBootstrap:
+@dataclass(frozen=True, eq=False)
+class BetaInterval(Interval):
     """beta with its interval over resampled episodes.
 
     Attributes:
-        support: the point estimate with its points.
-        draws: beta of each draw; NaN where it is undefined.
-        ci: lower and upper end of the interval.
-        num_dropped: draws in which beta is undefined.
+        support: the points of the point estimate.
     """
 
     support: Support
-    draws: Array
-    ci: tuple[float, float]
-    num_dropped: int
-
-    @property
-    def point(self) -> float:
-        """The point estimate of beta."""
-        return self.support.beta
 
 
 def bootstrap_beta(
     domains: Mapping[str, tuple[Paths, ArrayLike]],
     weights: Mapping[str, Array],
-    level: float = 0.95,
-) -> BetaBootstrap:
+    level: float = LEVEL,
+) -> BetaInterval:
     """Return beta of resampled episodes, which bring all their updates with them.
 
     Tiers, strata and the reference stay those of the point estimate; points that vanish in a draw
@@ -268,38 +239,39 @@ def bootstrap_beta(
         DataError: as `updates_from_forecasts` and `odds_ratio_of_support`, for weights that do not
             fit the episodes, or where no draw has a beta.
     """
-    if weights.keys() != domains.keys():
+    if set(weights) != set(domains):
         raise DataError(
-            f"weights of {sorted(weights)} for domains {sorted(domains)}: mismatch; give each one"
+            f"domains {sorted(domains)} and weights of {sorted(weights)} are a mismatch: give "
+            "weights for every domain"
         )
     updates = {name: updates_from_forecasts(*given) for name, given in domains.items()}
     support = odds_ratio_of_support(updates)
-    num_draws = {len(drawn) for drawn in weights.values()}
-    if len(num_draws) > 1:
-        raise DataError(f"domains differ in the number of draws: {sorted(num_draws)}; mismatch")
     points = []
     for name, (paths, _) in domains.items():
-        drawn = np.asarray(weights[name], dtype=np.float64)
-        if drawn.ndim != 2 or drawn.shape[1] != len(paths):
+        if weights[name].ndim != 2 or weights[name].shape[1] != len(paths):
             raise DataError(
-                f"domain {name!r}: weights of shape {drawn.shape} for {len(paths)} episodes; give "
-                "(draws, episodes)"
+                f"weights in domain {name!r} have shape {weights[name].shape}: (draws, "
+                f"{len(paths)}) is due"
             )
         found = _sort(updates[name], len(paths))
-        points.append(_points(found, drawn, support.reference_tier))
+        points.append(_points(found, weights[name], support.reference_tier))
+    if len(sizes := {len(found.x) for found in points}) > 1:
+        raise DataError(f"numbers of draws differ between domains: {sorted(sizes)}; give the same")
     draws = _slope(*_averaged(points))
     known = draws[~np.isnan(draws)]
     if not known.size:
-        raise DataError("beta is undefined in every draw: no resample holds two tiers")
-    low, high = percentile_ci(known, level)
-    return BetaBootstrap(support, draws, (float(low), float(high)), draws.size - known.size)
+        raise DataError("beta is undefined in every draw: no resample holds two tiers of weight")
+    lo, hi = percentile_ci(known, level)
+    return BetaInterval(support.beta, lo, hi, known, draws.size - known.size, support)
 
 
-class _Sorted(NamedTuple):
-    """Updates of a domain by unit (episode), tier and stratum.
+@dataclass(frozen=True)
+class _Sorted:
+    """Updates of a domain by unit (an episode), tier and stratum.
 
-    count has shape (units, tiers, strata, 2), the last axis by theta; weight_db is the sum of
-    weights, shape (units, tiers).
+    Attributes:
+        count: shape (units, tiers, strata, 2), the last axis by theta.
+        weight_db: sum of the weights, shape (units, tiers).
     """
 
     count: Array
@@ -311,7 +283,7 @@ class _Sorted(NamedTuple):
 
     @property
     def num_strata(self) -> int:
-        return self.count.shape[2]
+        return int(self.count.shape[2])
 
 
 def _sorted(domains: Mapping[str, Updates]) -> dict[str, _Sorted]:
@@ -349,8 +321,7 @@ def _reference(domains: Mapping[str, _Sorted]) -> int:
 
 def _mean_weight(found: _Sorted, weights: Array) -> Array:
     """Return the mean weight of each tier in each draw, decibans; NaN where there is no update."""
-    size = weights @ found.count.sum(axis=(2, 3))
-    return np.asarray(weights @ found.weight_db / np.where(size > 0, size, np.nan))
+    return ratio(weights @ found.weight_db, weights @ found.count.sum(axis=(2, 3)))
 
 
 class _Points(NamedTuple):
@@ -380,4 +351,4 @@ def _averaged(domains: list[_Points]) -> _Points:
         ranks = slice(found.x.shape[1])
         total[:, :, ranks] += np.nan_to_num(np.stack(found))
         count[:, ranks] += ~np.isnan(found.x)
-    return _Points(*(total / np.where(count > 0, count, np.nan)))
+    return _Points(*(ratio(sums, count) for sums in total))

@@ -92,7 +92,7 @@ def make_models(episodes: Path, out: Path, seed: int = 0) -> dict[str, Any]:
     rows = (asked, labels, opened, told)
     with ProcessPoolExecutor(_WORKERS, multiprocessing.get_context("spawn")) as pool:
         running = [pool.submit(_train, *rows, out, seed, rank) for rank in range(_WORKERS)]
-        size = [each.result() for each in running][0]
+        size = next(each.result() for each in running)
     account = {"key": key, "seed": seed, "tokens": len(tokenizer), "examples": len(asked)}
     account["parameters"] = size
     account["mean_length"] = float(np.mean([len(row) for row in asked]))

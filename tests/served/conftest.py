@@ -21,7 +21,7 @@ from bed.episodes.depmap import Tables, build_depmap
 from bed.serve import Server, ServeSpec, launch
 from bed.tokens import ChatTemplate
 from bed.transport import Endpoint, HttpTransport
-from tests.conftest import ROOT
+from tests.conftest import NO_VLLM, ROOT
 from tests.models.examples import SYSTEM
 
 BELIEF = {"depmap": SYSTEM["belief"]}
@@ -34,7 +34,7 @@ _SEED = 0
 @pytest.fixture(scope="session", autouse=True)
 def needs_vllm() -> None:
     if importlib.util.find_spec("vllm") is None:
-        pytest.skip("needs vLLM: make test-vllm")
+        pytest.skip(f"{NO_VLLM}: make test-vllm")
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,66 @@
+"""Is a belief model any good: scores of its forecasts, calibration, and intervals over domains."""
+
+from bed.evaluation.platt import Platt, crossfit_platt, platt_apply, platt_fit, random_folds
+from bed.evaluation.resampling import (
+    Bootstrap,
+    Interval,
+    bootstrap_macro,
+    index_weights,
+    macro_average,
+    paired_difference,
+    paired_retention,
+    percentile_ci,
+    retention,
+    unit_weights,
+)
+from bed.evaluation.scores import (
+    STATISTICS,
+    Murphy,
+    ReliabilityCurve,
+    RocCurve,
+    auroc,
+    bin_index,
+    brier,
+    ece,
+    histogram,
+    log_score,
+    murphy,
+    reliability_curve,
+    roc_curve,
+)
+from bed.evaluation.smooth import smece, smece_bandwidth
+from bed.evaluation.statistic import Statistic
+
+__all__ = [
+    "STATISTICS",
+    "Bootstrap",
+    "Interval",
+    "Murphy",
+    "Platt",
+    "ReliabilityCurve",
+    "RocCurve",
+    "Statistic",
+    "auroc",
+    "bin_index",
+    "bootstrap_macro",
+    "brier",
+    "crossfit_platt",
+    "ece",
+    "histogram",
+    "index_weights",
+    "log_score",
+    "macro_average",
+    "murphy",
+    "paired_difference",
+    "paired_retention",
+    "percentile_ci",
+    "platt_apply",
+    "platt_fit",
+    "random_folds",
+    "reliability_curve",
+    "retention",
+    "roc_curve",
+    "smece",
+    "smece_bandwidth",
+    "unit_weights",
+]
