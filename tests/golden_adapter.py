@@ -12,7 +12,17 @@ from bed.episodes.testset import (
     order_by_sha256,
 )
 from bed.estimators import FactoredEIG, factored_eig
+from bed.evaluation.consistency import composition_residual, position_bias
+from bed.evaluation.relevance import relative_weight_by_tier, relevance_spearman
 from bed.evaluation.resampling import Bootstrap, Interval
+from bed.evaluation.revision import Updates, updates_from_forecasts
+from bed.evaluation.support import (
+    bootstrap_beta,
+    mh_odds_ratio_db,
+    odds_ratio_of_support,
+    quantile_bins,
+    slope_through_origin,
+)
 from bed.evidence import Fields, Outcome, Stub
 from bed.information import best_index
 from bed.prompts import mean_of_draws, parse_choice, parse_probability
@@ -102,7 +112,7 @@ def _paired_difference(
 
 
 def _paired_retention(
-    stat: str, y: list[Any], indices: list[list[int]], **models: list[Any]
+    stat: str, y: list[int], indices: list[list[int]], **models: Any
 ) -> dict[str, Any]:
     weights = evaluation.index_weights(indices, len(y))
     return _interval(
@@ -110,7 +120,66 @@ def _paired_retention(
     )
 
 
+def _named(found: Any, *same: str, **other: str) -> dict[str, Any]:
+    return {
+        name: getattr(found, field) for name, field in {**{n: n for n in same}, **other}.items()
+    }
+
+
+def _updates(forecasts: list[list[float]], theta: list[int]) -> dict[str, Any]:
+    found = updates_from_forecasts(forecasts, theta)
+    return _named(found, "theta", "episode", "step", l="log_odds", w="weight_db", n_zero="num_zero")
+
+
+def _odds_ratio_of_support(domains: dict[str, Any]) -> dict[str, Any]:
+    found = odds_ratio_of_support(
+        {
+            name: Updates.of(given["l"], given["w"], given["theta"])
+            for name, given in domains.items()
+        }
+    )
+    sizes = {"n_tiers": "num_tiers", "n_strata": "num_strata", "n_zero": "num_zero"}
+    return _named(found, "reference_tier", "x", "psi", "beta") | {
+        "per_domain": {
+            name: _named(part, "x", "psi", **sizes) for name, part in found.per_domain.items()
+        }
+    }
+
+
+def _bootstrap_beta(domains: dict[str, Any], indices: dict[str, Any]) -> dict[str, Any]:
+    paths = {name: (given["forecasts"], given["theta"]) for name, given in domains.items()}
+    weights = {
+        name: evaluation.index_weights(rows, len(domains[name]["theta"]))
+        for name, rows in indices.items()
+    }
+    found = bootstrap_beta(paths, weights)
+    return _interval(found) | {"reference_tier": found.support.reference_tier}
+
+
 ADAPTER = {
+    "updates_from_forecasts": _updates,
+    "quantile_bins": lambda x, n_bins: _named(
+        quantile_bins(x, n_bins), edges="edges", bin="index", n_bins="num_bins"
+    ),
+    "mh_odds_ratio_db": mh_odds_ratio_db,
+    "odds_ratio_of_support": _odds_ratio_of_support,
+    "slope_through_origin": slope_through_origin,
+    "bootstrap_beta": _bootstrap_beta,
+    "relevance_spearman": relevance_spearman,
+    "relative_weight_by_tier": lambda w, tier, episode: (
+        relative_weight_by_tier(w, tier, episode).means
+    ),
+    "position1_bias": lambda forecasts: _named(
+        position_bias(forecasts), "mean_db", "per_episode", "centred_mean_by_position"
+    ),
+    "composition_residual": lambda domains: _named(
+        composition_residual(domains),
+        "signed_per_episode",
+        "signed_mean_by_domain",
+        "abs_of_macro_mean",
+        "macro_of_abs_domain_mean",
+        "macro_mean_of_abs",
+    ),
     "brier": evaluation.brier,
     "auroc": evaluation.auroc,
     "bin_index": evaluation.bin_index,

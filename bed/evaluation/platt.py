@@ -73,6 +73,8 @@ def platt_fit(p: ArrayLike, y: ArrayLike) -> Platt:
         fitted = probability(features @ coefficients)
         return np.asarray((features.T * (fitted * (1.0 - fitted))) @ features + np.diag(penalty))
 
+    # convex in two dimensions: it stops at the gradient's tolerance, or where the loss falls by no
+    # more than rounding
     start = np.array([0.0, log_odds(y.mean())])
     found = minimize(
         loss, start, jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-9}

@@ -1,18 +1,19 @@
 """Bootstrap of statistics over domains: percentile intervals, differences and retention.
 
-A draw resamples whole units (episodes, genes, ...) within each domain with replacement, and so gives
-every forecast a weight; a statistic of all draws is a few matrix products. A macro-average weighs
-domains equally. A draw that leaves a statistic undefined in some domains averages the others; one
-undefined in every domain is dropped and counted. Intervals are percentiles with linear interpolation.
+A draw resamples whole units (episodes, genes, ...) within each domain with replacement, and so
+gives every forecast a weight; a statistic of all draws is a few matrix products. A macro-average
+weighs domains equally. A draw that leaves a statistic undefined in some domains averages the
+others; one undefined in every domain is dropped and counted. Intervals are percentiles, linearly
+interpolated.
 """
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bed.errors import DataError
 from bed.evaluation.statistic import (
@@ -20,7 +21,6 @@ from bed.evaluation.statistic import (
     Statistic,
     checked_forecasts,
     checked_numbers,
-    checked_same_length,
     point_estimate,
 )
 from bed.seeds import generator
@@ -123,10 +123,9 @@ def macro_average(values: Mapping[str, float | None], on_undefined: OnUndefined 
         raise DataError(f"on_undefined {on_undefined!r} is unknown: use 'raise' or 'omit'")
     if not values:
         raise DataError("no domains to average: at least one is needed")
-    undefined = [name for name, v in values.items() if v is None or math.isnan(v)]
-    if len(undefined) == len(values) or (undefined and on_undefined == "raise"):
-        raise DataError(f"the statistic is undefined in {', '.join(map(repr, undefined))}")
-    defined = [v for name, v in values.items() if name not in undefined]
+    defined = [v for v in values.values() if v is not None and not math.isnan(v)]
+    if not defined or (len(defined) < len(values) and on_undefined == "raise"):
+        raise DataError(f"the statistic is undefined in some domains: {dict(values)}")
     if {math.inf, -math.inf} <= set(defined):
         raise DataError(f"the mean of {dict(values)} is undefined: infinite in both directions")
     return float(np.mean(defined))
@@ -304,9 +303,11 @@ def paired_retention(
     return interval
 
 
-def _multiplicities(drawn: Array, n: int) -> Array:
-    flat = (drawn + n * np.arange(len(drawn))[:, None]).ravel()
-    return np.bincount(flat, minlength=len(drawn) * n).reshape(-1, n).astype(np.float64)
+def _multiplicities(drawn: NDArray[np.integer[Any]], n: int) -> Array:
+    counts = np.empty((len(drawn), n))
+    for row, indices in zip(counts, drawn, strict=True):
+        row[:] = np.bincount(indices, minlength=n)
+    return counts
 
 
 def _of(name: str) -> str:
@@ -342,7 +343,7 @@ def _resampled(
     """Return the point estimate and the draws, shape (draws,), NaN where undefined."""
     if weights.ndim != 2 or weights.shape[1] != len(p) or not len(weights):
         raise DataError(
-            f"weights{where} have shape {weights.shape}: (draws, {len(p)}) is due, at least one draw"
+            f"weights{where} have shape {weights.shape}: one row of {len(p)} a draw is due"
         )
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise DataError(f"weights{where} must be finite and not negative")
@@ -383,6 +384,7 @@ def _bootstrap(points: Mapping[str, float], draws: Mapping[str, Array], level: f
 def _retentions(leave_out: Array, untrained: Array, everything: Array) -> Array:
     """Return retention, NaN where untrained and all-domain metrics are equal but for rounding."""
     equal = np.isclose(untrained, everything, rtol=_SAME, atol=0.0)
-    undefined = np.full(untrained.shape, np.nan)
+    share = np.full(untrained.shape, np.nan)
     with np.errstate(invalid="ignore"):
-        return np.divide(untrained - leave_out, untrained - everything, out=undefined, where=~equal)
+        np.divide(untrained - leave_out, untrained - everything, out=share, where=~equal)
+    return share

@@ -243,15 +243,18 @@ def _auroc(p: Array, y: Array, weights: Array) -> Array:
     below, not_above = (np.searchsorted(p[zeros], p[ones], side) for side in ("left", "right"))
     weight = weights[:, ones]
     wins = np.einsum("di,di->d", weight, upto[:, below])
-    tied = below != not_above
-    ties = np.einsum("di,di->d", weight[:, tied], (upto[:, not_above] - upto[:, below])[:, tied])
-    return ratio(wins + ties / 2.0, weight.sum(axis=1) * upto[:, -1])
+    (tied,) = np.nonzero(below != not_above)
+    ties = upto[:, not_above[tied]] - upto[:, below[tied]]
+    wins += np.einsum("di,di->d", weight[:, tied], ties) / 2.0
+    return ratio(wins, weight.sum(axis=1) * upto[:, -1])
 
 
 def _bin_sums(p: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
     """Return weight, weighted forecasts and weighted labels of the bins, each (draws, bins)."""
     member = np.eye(NUM_BINS)[_bins(p)]
-    return weights @ member, weights @ (member * p[:, None]), weights @ (member * y[:, None])
+    sums = weights @ np.concatenate([member, member * p[:, None], member * y[:, None]], axis=1)
+    weight, forecasts, ones = np.split(sums, 3, axis=1)
+    return weight, forecasts, ones
 
 
 def _ece(p: Array, y: Array, weights: Array) -> Array:

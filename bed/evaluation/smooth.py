@@ -1,19 +1,19 @@
-"""Smooth calibration error: the residuals smoothed over the forecasts, not binned.
+"""Smooth calibration error: distance of the forecasts from a kernel regression of the labels.
 
-sMECE = integral over t in [0, 1] of |sum of w_i (y_i - p_i) K_h(t, p_i)| / sum of w_i, where K_h is
-a Gaussian of width h reflected at 0 and 1 (Błasiok and Nakkiran 2023), here with Silverman's
-bandwidth, h = max(0.02, 1.06 sigma n^(-1/5)). Cosines are the eigenfunctions of that kernel:
+sMECE = mean over forecasts p_j of |y_h(p_j) - p_j|, where y_h(t) is the mean of the labels weighted
+by K_h(t, p_i) (Nadaraya-Watson) and K_h a Gaussian of width h reflected once at 0 and once at 1:
 
-    K_h(t, p) = 1 + 2 sum over m >= 1 of exp(-(pi m h)^2 / 2) cos(pi m t) cos(pi m p),
+    K_h(t, p) = phi(t - p) + phi(t + p) + phi(t - (2 - p)),  h = max(0.02, 1.06 sigma n^(-1/5)).
 
-so the smoothed residual is a short cosine series, and its absolute value is integrated exactly
-between its zeros.
+Cosines and sines are eigenfunctions of that kernel, and the bandwidth enters by the eigenvalues
+alone: all draws of a bootstrap, each with a bandwidth of its own, are a few matrix products,
+without a kernel between every two forecasts.
 """
 
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bed.evaluation.statistic import (
     Array,
@@ -27,9 +27,8 @@ from bed.information import checked_probabilities
 __all__ = ["smece", "smece_bandwidth", "weighted_smece"]
 
 _MIN_BANDWIDTH = 0.02
-_NEGLIGIBLE = 1e-17
-_CELLS_PER_TERM = 8
-_NEWTON_STEPS = 3
+_REACH = 7.0
+"""Widths beyond which a Gaussian, below 3e-11 of its height, is nothing; in frequency likewise."""
 
 
 def smece(p: ArrayLike, y: ArrayLike) -> float:
@@ -52,20 +51,49 @@ def smece_bandwidth(p: ArrayLike) -> float:
 
 
 def weighted_smece(p: Array, y: Array, weights: Array) -> Array:
-    """Return the smooth calibration error of every draw, each with a bandwidth of its own.
+    """Return the smooth calibration error of every draw, shape (draws,); NaN without any weight.
 
     Args:
         p: forecasts in [0, 1], shape (n,).
         y: labels 0/1, shape (n,).
         weights: how often each counts, shape (draws, n).
     """
-    bandwidth = _bandwidths(p, weights)
-    num_terms = math.ceil(math.sqrt(-2.0 * math.log(_NEGLIGIBLE)) / (math.pi * bandwidth.min()))
-    frequency = math.pi * np.arange(num_terms + 1)
-    residuals = (y - p)[:, None] * np.cos(p[:, None] * frequency)
-    damping = np.exp(-((bandwidth[:, None] * frequency) ** 2) / 2.0)
-    damping[:, 1:] *= 2.0
-    return _integral_of_absolute(damping * (weights @ residuals), frequency) / weights.sum(axis=1)
+    waves, kernel = _spectrum(p, _bandwidths(p, weights))
+    ones = y == 1
+    label = (kernel * (weights[:, ones] @ waves[ones])) @ waves.T
+    mass = (kernel * (weights @ waves)) @ waves.T
+    # a forecast that does not count in a draw may lie where the kernels of the draw leave nothing
+    mass += weights == 0
+    error = label / mass
+    error -= p
+    np.abs(error, out=error)
+    return ratio(np.einsum("di,di->d", weights, error), weights.sum(axis=1))
+
+
+def _spectrum(p: Array, width: Array) -> tuple[Array, Array]:
+    """Return eigenfunctions at the forecasts, (n, terms), and eigenvalues, (draws, terms).
+
+    A Gaussian over a period is a sum over m of a_m cos(w_m d), with a_m = exp(-(w_m h)^2 / 2) and
+    a_0 half of that, but for a factor that cancels. With x = t - 1/2 and u = p - 1/2 the kernel is
+
+        sum over m of a_m (1 + 2 cos w_m) cos(w_m x) cos(w_m u) + a_m (1 - 2 cos w_m) sin sin
+
+    over a period so long that no Gaussian reaches [0, 1] around it. Where none reaches across
+    [0, 1] either, reflecting for ever is the same as reflecting once, and fewer terms do: those of
+    period 2, a_m cos(w_m t) cos(w_m p).
+    """
+    reach = _REACH * width.max()
+    period = 2.0 if reach <= 1.0 else 2.0 + reach
+    num_terms = math.ceil(_REACH * period / (2.0 * math.pi * width.min()))
+    frequency = np.arange(num_terms + 1) * (2.0 * math.pi / period)
+    damping = np.exp(-((width[:, None] * frequency) ** 2) / 2.0)
+    damping[:, 0] /= 2.0
+    if reach <= 1.0:
+        return np.cos(p[:, None] * frequency), damping
+    phase = (p - 0.5)[:, None] * frequency
+    waves = np.concatenate([np.cos(phase), np.sin(phase)], axis=1)
+    images = 2.0 * np.cos(frequency)
+    return waves, np.concatenate([damping * (1.0 + images), damping * (1.0 - images)], axis=1)
 
 
 def _bandwidths(p: Array, weights: Array) -> Array:
@@ -75,52 +103,5 @@ def _bandwidths(p: Array, weights: Array) -> Array:
     offset = p - (p.min() + p.max()) / 2.0
     mean = ratio(weights @ offset, total)
     variance = np.maximum(ratio(weights @ offset**2, total) - mean**2, 0.0)
-    return np.fmax(1.06 * np.sqrt(variance) * total**-0.2, _MIN_BANDWIDTH)
-
-
-def _integral_of_absolute(series: Array, frequency: Array) -> Array:
-    """Return the integral over [0, 1] of the absolute value of cosine series, shape (draws,).
-
-    With S the integral of a series from 0, that of its absolute value is the last sign times S(1)
-    plus twice the sum over its zeros of the sign left of the zero times S there.
-    """
-    draw, left, right, sign = _sign_changes(series, frequency)
-    own = series[draw]
-    zero = (left + right) / 2.0
-    for _ in range(_NEWTON_STEPS):
-        phase = zero[:, None] * frequency
-        value = np.einsum("zm,zm->z", own, np.cos(phase))
-        slope = -np.einsum("zm,zm->z", own * frequency, np.sin(phase))
-        step = np.divide(value, slope, out=np.zeros_like(value), where=slope != 0)
-        zero = np.clip(zero - step, left, right)
-    waves = np.sin(zero[:, None] * frequency[1:]) / frequency[1:]
-    upto = own[:, 0] * zero + np.einsum("zm,zm->z", own[:, 1:], waves)
-    last = np.where(series @ np.cos(frequency) >= 0, 1.0, -1.0)
-    return last * series[:, 0] + 2.0 * np.bincount(draw, sign * upto, minlength=len(series))
-
-
-def _sign_changes(series: Array, frequency: Array) -> tuple[NDArray[np.intp], Array, Array, Array]:
-    """Return draw, left end, right end and sign at the left end of intervals with one zero each."""
-    grid = np.linspace(0.0, 1.0, _CELLS_PER_TERM * len(frequency) + 1)
-    phase = frequency[:, None] * grid
-    value, slope = series @ np.cos(phase), -(series * frequency) @ np.sin(phase)
-    positive = value >= 0
-    draw, cell = np.nonzero(positive[:, :-1] != positive[:, 1:])
-    sign = np.where(positive[draw, cell], 1.0, -1.0)
-
-    # where a series turns back towards its old sign within a cell, two zeros may lie there
-    outward = np.where(positive, slope, -slope)
-    same = positive[:, :-1] == positive[:, 1:]
-    dip_draw, dip_cell = np.nonzero(same & (outward[:, :-1] < 0) & (outward[:, 1:] > 0))
-    before, after = outward[dip_draw, dip_cell], outward[dip_draw, dip_cell + 1]
-    turn = grid[dip_cell] + (grid[1] - grid[0]) * before / (before - after)
-    at_turn = np.einsum("zm,zm->z", series[dip_draw], np.cos(turn[:, None] * frequency))
-    crosses = (at_turn >= 0) != positive[dip_draw, dip_cell]
-    dip_draw, dip_cell, turn = dip_draw[crosses], dip_cell[crosses], turn[crosses]
-    dip_sign = np.where(positive[dip_draw, dip_cell], 1.0, -1.0)
-    return (
-        np.concatenate([draw, dip_draw, dip_draw]),
-        np.concatenate([grid[cell], grid[dip_cell], turn]),
-        np.concatenate([grid[cell + 1], turn, grid[dip_cell + 1]]),
-        np.concatenate([sign, dip_sign, -dip_sign]),
-    )
+    silverman = 1.06 * np.sqrt(variance) * np.maximum(total, 1.0) ** -0.2
+    return np.asarray(np.fmax(silverman, _MIN_BANDWIDTH))

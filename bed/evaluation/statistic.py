@@ -117,5 +117,6 @@ def point_estimate(statistic: Statistic, p: Array, y: Array, where: str = "") ->
 
 def ratio(numerator: Array, denominator: Array) -> Array:
     """Return the quotient, NaN where the denominator is 0."""
-    undefined = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
-    return np.divide(numerator, denominator, out=undefined, where=denominator != 0)
+    quotient = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
+    np.divide(numerator, denominator, out=quotient, where=denominator != 0)
+    return quotient

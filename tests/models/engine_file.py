@@ -14,8 +14,8 @@ from tests.models.examples import SYSTEM
 
 __all__ = ["write_engine_file"]
 
-_ENGINE = """\
-[serve.judge]
+_SERVED = """\
+[serve.classifier]
 model = "classifier"
 kind = "classifier"
 port = 8101
@@ -23,7 +23,7 @@ device = "cpu"
 max_model_len = 4096
 python = "{python}"
 
-[serve.writer]
+[serve.chat]
 model = "chat"
 kind = "chat"
 port = 8102
@@ -31,43 +31,50 @@ device = "cpu"
 max_model_len = 4096
 python = "{python}"
 
-[endpoints.judge]
-serve = "judge"
+[endpoints.classifier]
+serve = "classifier"
 
-[endpoints.writer]
-serve = "writer"
+[endpoints.chat]
+serve = "chat"
+"""
 
+_PARTS = """
 [belief]
 kind = "classifier"
-endpoint = "judge"
+endpoint = "classifier"
+model = "classifier"
+tokenizer = "{models}/classifier"
 system = {{ depmap = "belief.txt" }}
 
 [simulator]
 kind = "generative"
-endpoint = "writer"
+endpoint = "chat"
+model = "chat"
 max_tokens = 64
 structured = true
 system = {{ depmap = "simulate.txt" }}
 
 [naive]
-endpoint = "writer"
+endpoint = "chat"
+model = "chat"
 max_tokens = 16
 structured = true
 system = {{ depmap = "choice.txt" }}
 """
 
 
-def write_engine_file(folder: Path, python: str = sys.executable) -> Path:
-    """Write the file and the system prompts into a folder of models, and return its path.
+def write_engine_file(folder: Path, models: Path, endpoints: str) -> Path:
+    """Write the file and the system prompts into a folder, and return the file's path.
 
     Args:
-        folder: holds `classifier` and `chat`.
-        python: interpreter of the environment that has vLLM.
+        folder: gets them.
+        models: holds `classifier` and `chat`.
+        endpoints: the tables of the endpoints `classifier` and `chat`.
     """
     for role, text in SYSTEM.items():
         (folder / f"{role}.txt").write_text(text)
     path = folder / "engine.toml"
-    path.write_text(_ENGINE.format(python=python))
+    path.write_text(endpoints + _PARTS.format(models=models.resolve()))
     return path
 
 
@@ -77,7 +84,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--python", default=sys.executable)
     given = parser.parse_args()
-    print(write_engine_file(given.folder, given.python))
+    print(write_engine_file(given.folder, given.folder, _SERVED.format(python=given.python)))
 
 
 if __name__ == "__main__":

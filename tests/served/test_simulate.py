@@ -8,7 +8,7 @@ import pytest
 
 from bed.serve import Server
 from tests.cli.test_simulate import run_bed
-from tests.models.examples import SYSTEM
+from tests.models.engine_file import write_engine_file
 
 POLICIES = ("random", "naive", "eig", "hindsight")
 
@@ -17,41 +17,10 @@ POLICIES = ("random", "naive", "eig", "hindsight")
 def engine_file(
     servers: dict[str, Server], models: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    folder = tmp_path_factory.mktemp("engine")
-    for role, text in SYSTEM.items():
-        (folder / f"{role}.txt").write_text(text)
-    (folder / "engine.toml").write_text(
-        f"""
-        [endpoints.beliefs]
-        urls = ["{servers["classifier"].url}"]
-
-        [endpoints.chats]
-        urls = ["{servers["chat"].url}"]
-
-        [belief]
-        kind = "classifier"
-        endpoint = "beliefs"
-        model = "classifier"
-        tokenizer = "{models / "classifier"}"
-        system = {{ depmap = "belief.txt" }}
-
-        [simulator]
-        kind = "generative"
-        endpoint = "chats"
-        model = "chat"
-        max_tokens = 64
-        structured = true
-        system = {{ depmap = "simulate.txt" }}
-
-        [naive]
-        endpoint = "chats"
-        model = "chat"
-        max_tokens = 16
-        structured = true
-        system = {{ depmap = "choice.txt" }}
-        """
+    endpoints = "".join(
+        f'[endpoints.{name}]\nurls = ["{server.url}"]\n' for name, server in servers.items()
     )
-    return folder / "engine.toml"
+    return write_engine_file(tmp_path_factory.mktemp("engine"), models, endpoints)
 
 
 def test_simulate_compares_policies(
