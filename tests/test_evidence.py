@@ -171,7 +171,7 @@ def test_values_cannot_be_changed() -> None:
         (lambda: Experiment("x", H, True), "cost True"),
         (lambda: Experiment("x", H, 10**400), "must be finite"),
         (lambda: replace(EPISODE, tiers=(0,) * len(EPISODE.tiers)), "tier 0 must be an integer"),
-        (lambda: replace(EPISODE, tiers=("1",) * len(EPISODE.tiers)), "tier '1' must be"),
+        (lambda: replace(EPISODE, tiers=("1",) * len(EPISODE.tiers)), "tier '1' must be"),  # type: ignore[arg-type]
         (lambda: Episode("", H, 1, (), (), ()), "Episode.id must be text"),
         (lambda: Episode("e", H, 2, (), (), ()), "label 2 must be 0 or 1"),
         (lambda: Episode("e", H, True, (), (), ()), "label True must be 0 or 1"),

@@ -16,6 +16,7 @@ from bed.chat import Dialect
 from bed.domains import canonical
 from bed.engine.reading import At, Bounds, read
 from bed.errors import DataError
+from bed.evaluation.calibration import read_calibration
 from bed.serve import ServeSpec
 from bed.transport import Endpoint
 
@@ -349,6 +350,7 @@ def load_engine(path: Path) -> Engine:
         raise DataError(f"{path}: is no TOML: {error}") from error
     root = At(path)
     _refuse_keys(tables, root)
+    _take_calibration(tables, root)
     for name in {"belief", "tracker", "simulator"} & set(tables):
         if isinstance(tables[name], dict):
             tables[name] = _with_preset(tables[name], root / name)
@@ -403,6 +405,24 @@ def _with_preset(table: Mapping[str, Any], at: At) -> dict[str, Any]:
     if name is None:
         return rest
     return {**PRESETS[read(Literal[tuple(PRESETS)], name, at / "preset")], **rest}
+
+
+def _take_calibration(tables: dict[str, Any], root: At) -> None:
+    """Replace `[calibration] file = ...` by what `bed evaluate --write-calibration` wrote there.
+
+    A slope of [policy] that stands in the engine file wins.
+    """
+    table = tables.get("calibration")
+    if not isinstance(table, dict) or "file" not in table:
+        return
+    at = root / "calibration"
+    if others := sorted(table.keys() - {"file"}):
+        raise at.error(f"has file and {others[0]}; give either the file or its numbers")
+    fit = read_calibration(read(Path, table["file"], at / "file"))
+    tables["calibration"] = {"slope": fit.slope, "intercept": fit.intercept}
+    policy = tables.setdefault("policy", {})
+    if isinstance(policy, dict):
+        policy.setdefault("slope", fit.update_slope)
 
 
 def _check_endpoint(engine: Engine, name: str, at: At) -> None:

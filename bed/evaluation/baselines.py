@@ -14,6 +14,7 @@ fails with a reason.
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -25,7 +26,7 @@ from bed.domains import canonical, relation
 from bed.domains.encoding import SCORE_RANGE
 from bed.errors import DataError
 from bed.evaluation.revision import bearing
-from bed.evaluation.statistic import Array
+from bed.evaluation.statistic import Array, ratio
 from bed.evidence import Episode, Evidence, Hypothesis
 from bed.protocols import BeliefQuery, Beliefs
 
@@ -125,12 +126,14 @@ class NumericBoosting:
                 if row is not None and canonical(query.hypothesis.domain) == domain
             ]
             if here:
-                p[here] = part.classifier.predict_proba(np.array([rows[i] for i in here]))[:, 1]
+                with _one_thread():
+                    p[here] = part.classifier.predict_proba(np.array([rows[i] for i in here]))[:, 1]
         return Beliefs(p, reasons)
 
-    def _row(self, query: BeliefQuery) -> list[float]:
+    def _row(self, query: BeliefQuery) -> NDArray[np.float32]:
         part = _of_domain(self.parts, query.hypothesis)
-        return _features(_read(query.hypothesis, query.evidence), part.tiers, part.fields)
+        rows = _features(_read(query.hypothesis, query.evidence), part.tiers, part.fields)
+        return np.asarray(rows[-1])
 
 
 def fit_numeric_boosting(episodes: Sequence[Episode], seed: int = 0) -> NumericBoosting:
@@ -196,13 +199,20 @@ def _number(value: object) -> float | None:
 
 def _features(
     stubs: Sequence[_Numbers], tiers: tuple[int, ...], fields: tuple[str, ...]
-) -> list[float]:
-    row: list[float] = [sum(stub.tier == tier for stub in stubs) for tier in tiers]
-    row.append(sum(stub.is_supporting for stub in stubs))
-    for name in fields:
-        values = [stub.values[name] for stub in stubs if name in stub.values]
-        row += [float(np.mean(values)), min(values), max(values)] if values else [math.nan] * 3
-    return row
+) -> NDArray[np.float32]:
+    """Return what stands in the first k stubs, one row for each k from 0.
+
+    In single precision, so that sums do not depend on the order of the stubs.
+    """
+    counted = np.zeros((len(stubs) + 1, len(tiers) + 1))
+    value = np.full((len(stubs) + 1, len(fields)), np.nan)
+    for row, stub in enumerate(stubs, start=1):
+        counted[row] = [*(stub.tier == tier for tier in tiers), stub.is_supporting]
+        value[row] = [stub.values.get(name, math.nan) for name in fields]
+    mean = ratio(np.nancumsum(value, axis=0), np.cumsum(~np.isnan(value), axis=0))
+    least, greatest = np.fmin.accumulate(value), np.fmax.accumulate(value)
+    parts = [np.cumsum(counted, axis=0), mean, least, greatest]
+    return np.concatenate(parts, axis=1).astype(np.float32)
 
 
 def _boosted(episodes: Sequence[Episode], seed: int) -> Boosted:
@@ -213,7 +223,7 @@ def _boosted(episodes: Sequence[Episode], seed: int) -> Boosted:
     pools = [_read(episode.target, episode.pool) for episode in episodes]
     tiers = tuple(sorted({stub.tier for pool in pools for stub in pool}))
     fields = tuple(sorted({name for pool in pools for stub in pool for name in stub.values}))
-    rows = [_features(pool[:k], tiers, fields) for pool in pools for k in range(len(pool) + 1)]
+    rows = np.concatenate([_features(pool, tiers, fields) for pool in pools])
     labels = np.repeat([e.label for e in episodes], [len(pool) + 1 for pool in pools])
     # rows of one episode share its label: early stopping would validate on what it trains on
     classifier = HistGradientBoostingClassifier(
@@ -223,7 +233,16 @@ def _boosted(episodes: Sequence[Episode], seed: int) -> Boosted:
         early_stopping=False,
         random_state=seed,
     )
-    return Boosted(tiers, fields, classifier.fit(np.array(rows), labels))
+    with _one_thread():
+        return Boosted(tiers, fields, classifier.fit(rows, labels))
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    """Keep boosting to one thread: it splits work so fine that several wait for each other."""
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[Any] = threadpool_limits(1, user_api="openmp")
+    return limits
 
 
 @dataclass(frozen=True)
@@ -245,8 +264,8 @@ class PoolLocalEffects:
 
         y_ij = m + r_i + c_j + e_ij,    sd(r) = sd(c) = sd(e)
 
-    y is how strongly a measurement supports its hypothesis (`Reading.score`, in the direction of the
-    target). The probability that the target's own measurement passes the threshold of support
+    y is how strongly a measurement supports its hypothesis (`Reading.score`, in the target's
+    direction). The probability that the target's own measurement passes the threshold of support
     follows from its mean and spread under the model. It forecasts only where both the row and the
     column of the target stand in the evidence.
 
@@ -319,20 +338,21 @@ def _table(hypothesis: Hypothesis, evidence: Evidence) -> _Table:
 
 
 def _predicted(table: _Table) -> tuple[float, float]:
-    """Return the target's mean, and its variance in units of that of e, with m unknown."""
-    weight, left, share = _fitted(table)
+    """Return the target's mean, and its variance in units of that of e."""
+    weight, middle, share = _fitted(table)
     reach = table.same.sum(axis=0).astype(np.float64)
-    mean = table.value - left
+    mean = middle + reach @ weight @ (table.value - middle)
     unseen = 1.0 - weight.sum(axis=0) @ reach
+    # e, r and c of the target, less what the evidence tells of them, and m
     variance = 3.0 - reach @ weight @ reach + unseen**2 / share
-    return float(mean[0] + reach @ weight @ left), float(variance)
+    return float(mean), float(variance)
 
 
-def _fitted(table: _Table) -> tuple[Array, Array, float]:
-    """Return the precision of the measurements, what is left of them beside m, and that of m."""
-    weight: Array = np.linalg.inv(np.eye(len(table.value)) + table.shared)
+def _fitted(table: _Table) -> tuple[Array, float, float]:
+    """Return the inverse covariance of the measurements, m, and the precision of m."""
+    weight = np.asarray(np.linalg.inv(np.eye(len(table.value)) + table.shared), dtype=np.float64)
     share = float(weight.sum())
-    return weight, table.value - weight.sum(axis=0) @ table.value / share, share
+    return weight, float(weight.sum(axis=0) @ table.value) / share, share
 
 
 def fit_pool_local_effects(episodes: Sequence[Episode]) -> PoolLocalEffects:
@@ -365,7 +385,8 @@ def _training_table(episode: Episode) -> _Table | None:
 def _scale(tables: Sequence[_Table]) -> Scale | None:
     square = 0.0
     for table in tables:
-        weight, left, _ = _fitted(table)
+        weight, middle, _ = _fitted(table)
+        left = table.value - middle
         square += float(left @ weight @ left)
     value = np.concatenate([table.value for table in tables])
     threshold = _threshold(value, np.concatenate([table.is_supporting for table in tables]))

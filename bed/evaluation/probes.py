@@ -14,12 +14,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bed.domains import canonical
+from bed.domains import canonical, reading
 from bed.errors import DataError
 from bed.estimators import FactoredEIG
 from bed.estimators.asking import ask_beliefs
 from bed.evaluation.consistency import POSITIONS
-from bed.evaluation.revision import bearing, is_opposite
+from bed.evaluation.revision import bearing
 from bed.evidence import Episode, Evidence, Stub
 from bed.protocols import (
     BeliefModel,
@@ -97,7 +97,8 @@ class CoherenceProbe:
         gap: mean of the posteriors minus the prior, at branch weights moved to their base rates
             where the estimator has such.
         raw_gap: the same at branch weights as the belief gave them.
-        left_out: (id of episode, id of experiment) of each other candidate -> why.
+        left_out: (id of episode, id of experiment) of each other candidate -> why; the experiment
+            is "" where an episode has none.
     """
 
     episodes: tuple[Episode, ...]
@@ -163,7 +164,7 @@ def composition_probe(
 ) -> CompositionProbe:
     """Ask for five forecasts an episode: see `CompositionProbe`.
 
-    The refuting stub is the telling experiment again, with an outcome that does not support.
+    The refuting stub is the telling experiment again, with an outcome of the other branch.
 
     Args:
         episodes: to make the questions from.
@@ -176,7 +177,7 @@ def composition_probe(
     requests = {
         row: OutcomeRequest(
             telling.experiment,
-            supportive=is_opposite(episodes[row].target, telling.experiment.hypothesis),
+            supportive=not reading(telling.experiment, telling.outcome).supported,
             seed=derive_seed(seed, "refutation", episodes[row].id),
         )
         for row, telling in tellings.items()
@@ -191,7 +192,7 @@ def composition_probe(
         refute = Stub(support.experiment, outcome)
         try:
             if bearing(episode.target, refute).supported:
-                raise DataError("the outcome that should refute supports the target")
+                raise DataError("the outcome supports what it should refute")
         except DataError as error:
             left_out[episode.id] = f"simulator: {error}"
             continue
@@ -207,7 +208,8 @@ def coherence_probe(
 
     Args:
         episodes: to ask about, without evidence; each experiment of the pool is a candidate.
-        estimator: holds the belief, the simulator and how many outcomes stand for a branch.
+        estimator: holds the belief, the simulator and how many outcomes stand for a branch; one
+            outcome alone, at a level above the median, does not stand for their mean.
         seed: of the outcomes.
     """
     asked = [episode for episode in episodes if episode.pool]
@@ -226,7 +228,7 @@ def coherence_probe(
     kept: list[Episode] = []
     row: list[int] = []
     columns: list[tuple[float, float, float]] = []
-    left_out: dict[tuple[str, str], str] = {}
+    left_out = {(e.id, ""): "the pool is empty" for e in episodes if not e.pool}
     for episode, found in zip(asked, scores, strict=True):
         known = ~np.isnan(found.coherence_gap)
         for x, is_known, reason in zip(found.candidates, known, found.reasons, strict=True):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bed.errors import DataError
 from bed.evaluation.revision import DECIMALS
@@ -21,7 +21,9 @@ __all__ = [
     "resampled_spearman",
 ]
 
-_CELLS_AT_ONCE = 1 << 23
+Integers = NDArray[np.intp]
+
+_CELLS_AT_ONCE = 1 << 20
 """Draws times stubs whose ranks are held in memory together."""
 
 
@@ -55,9 +57,12 @@ def resampled_spearman(w: ArrayLike, tier: ArrayLike, weights: Array) -> Array:
         DataError: as `relevance_spearman`, but for equal values.
     """
     size, near = _checked(w, tier)
+    order = np.argsort(size, kind="stable")
+    _, group = np.unique(size[order], return_inverse=True)
+    _, level = np.unique(-near[order], return_inverse=True)
     step = max(1, _CELLS_AT_ONCE // size.size)
     parts = [
-        _correlation(size, -near, weights[start : start + step])
+        _correlation(group, level, weights[start : start + step, order])
         for start in range(0, len(weights), step)
     ]
     return np.concatenate(parts)
@@ -69,22 +74,28 @@ def _checked(w: ArrayLike, tier: ArrayLike) -> tuple[Array, Array]:
     return np.abs(np.round(weight, DECIMALS)), near
 
 
-def _correlation(x: Array, y: Array, weights: Array) -> Array:
-    """Return the correlation of weighted average ranks, for each row of weights."""
+def _correlation(group: Integers, level: Integers, weights: Array) -> Array:
+    """Return the correlation of average ranks in each row of weights.
+
+    Args:
+        group: rank of each |w| among the distinct ones, ascending.
+        level: rank of each relevance among the distinct ones.
+        weights: shape (draws, n).
+    """
+    is_level = np.eye(level.max() + 1)[level]
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
     centre = (weights.sum(axis=1, keepdims=True) + 1.0) / 2.0
-    a, b = _ranks(x, weights) - centre, _ranks(y, weights) - centre
+    of_group, of_level = np.add.reduceat(weights, starts, axis=1), weights @ is_level
+    a, b = _ranks(of_group) - centre, _ranks(of_level) - centre
     # ranks are multiples of 1/2, so equal ones leave exactly nothing here
-    across, along = (weights * a * a).sum(axis=1), (weights * b * b).sum(axis=1)
-    return ratio((weights * a * b).sum(axis=1), np.sqrt(across) * np.sqrt(along))
+    across, along = (of_group * a * a).sum(axis=1), (of_level * b * b).sum(axis=1)
+    product = ((weights * a[:, group]) @ is_level * b).sum(axis=1)
+    return ratio(product, np.sqrt(across) * np.sqrt(along))
 
 
-def _ranks(values: Array, weights: Array) -> Array:
-    """Return the average rank of each value among all, each counted as often as its weight."""
-    _, group = np.unique(values, return_inverse=True)
-    order = np.argsort(group, kind="stable")
-    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
-    size = np.add.reduceat(weights[:, order], starts, axis=1)
-    return np.asarray((np.cumsum(size, axis=1) - (size - 1.0) / 2.0)[:, group])
+def _ranks(count: Array) -> Array:
+    """Return the average rank of each of some ascending values that stand `count` times."""
+    return np.asarray(np.cumsum(count, axis=1) - (count - 1.0) / 2.0)
 
 
 @dataclass(frozen=True)

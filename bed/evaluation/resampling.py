@@ -33,6 +33,7 @@ __all__ = [
     "bootstrap_macro",
     "index_weights",
     "macro_average",
+    "macro_intervals",
     "paired_difference",
     "paired_retention",
     "percentile_ci",
@@ -104,9 +105,14 @@ def percentile_ci(draws: ArrayLike, level: float = LEVEL) -> tuple[float, float]
     above = values[np.ceil(place).astype(np.int64)]
     share = place - np.floor(place)
     # equal neighbours may be infinite, and have no difference then
-    between = np.where(below == above, 0.0, share)
-    inner = np.where(between > 0, (1.0 - between) * below + between * above, below)
-    return float(inner[0]), float(inner[1])
+    between = (share > 0) & (below != above)
+    if (np.isinf(below) & np.isinf(above) & between).any():
+        raise DataError(
+            "an end of the interval is undefined: draws are infinite in both directions"
+        )
+    ends = below.copy()
+    ends[between] = ((1.0 - share) * below + share * above)[between]
+    return float(ends[0]), float(ends[1])
 
 
 def macro_average(values: Mapping[str, float | None], on_undefined: OnUndefined = "raise") -> float:
@@ -180,10 +186,45 @@ def index_weights(indices: Sequence[Sequence[int]] | ArrayLike, n: int) -> Array
         raise DataError("the resamples are empty: at least one draw of one forecast is needed")
     if drawn.dtype.kind not in "iu":
         raise DataError(f"resamples must be integer indices, got {drawn.dtype}: invalid")
-    outside = drawn[(drawn < 0) | (drawn >= n)]
-    if outside.size:
-        raise DataError(f"a resample holds index {outside[0]}, outside the range 0 to {n - 1}")
+    for index in (drawn.min(), drawn.max()):
+        if not 0 <= index < n:
+            raise DataError(f"a resample holds index {index}, outside the range 0 to {n - 1}")
     return _multiplicities(drawn, n)
+
+
+def macro_intervals(
+    points: Mapping[str, float], draws: Mapping[str, Array], level: float = LEVEL
+) -> Bootstrap:
+    """Return the macro-average of any statistic, with its interval and those of the domains.
+
+    Args:
+        points: name -> statistic of all the domain's data.
+        draws: name -> statistic of every draw, shape (draws,), NaN where undefined; as many draws
+            in every domain.
+        level: of the intervals.
+
+    Raises:
+        DataError: where the statistic is undefined in a domain or in every draw; for no domains,
+            and draws that do not fit them.
+    """
+    point = macro_average(points)
+    lengths = {name: len(draws.get(name, ())) for name in points}
+    if set(draws) != set(points) or len(set(lengths.values())) > 1:
+        raise DataError(
+            f"draws of {sorted(draws)} do not fit the domains, of which {lengths} draws are given: "
+            "a mismatch; give as many to each"
+        )
+    stacked = np.stack([draws[name] for name in points])
+    num_defined = (~np.isnan(stacked)).sum(axis=0)
+    macro = np.full(len(num_defined), np.nan)
+    # infinities of both signs have no mean: the draw is undefined
+    with np.errstate(invalid="ignore"):
+        np.divide(np.nansum(stacked, axis=0), num_defined, out=macro, where=num_defined > 0)
+    whole = _interval(point, macro, level)
+    if whole.draws.size == 0:
+        raise DataError(f"the statistic is undefined in every domain in all {len(macro)} draws")
+    domains = {name: _interval(points[name], draws[name], level) for name in points}
+    return Bootstrap(whole.point, whole.lo, whole.hi, whole.draws, whole.num_dropped, domains)
 
 
 def bootstrap_macro(
@@ -208,7 +249,7 @@ def bootstrap_macro(
     for name, (p, y) in _fitting(domains, weights).items():
         p, y = _named(name, p, y)
         points[name], draws[name] = _resampled(statistic, p, y, weights[name], _of(name))
-    return _bootstrap(points, draws, level)
+    return macro_intervals(points, draws, level)
 
 
 def paired_difference(
@@ -238,7 +279,7 @@ def paired_difference(
         # infinitely bad against infinitely bad leaves no difference
         with np.errstate(invalid="ignore"):
             points[name], draws[name] = a[0] - b[0], a[1] - b[1]
-    return _bootstrap(points, draws, level)
+    return macro_intervals(points, draws, level)
 
 
 def retention(m_leave_out: float, m_untrained: float, m_all: float) -> float:
@@ -345,7 +386,7 @@ def _resampled(
         raise DataError(
             f"weights{where} have shape {weights.shape}: one row of {len(p)} a draw is due"
         )
-    if not (np.isfinite(weights) & (weights >= 0)).all():
+    if not (weights.min() >= 0 and weights.max() < math.inf):
         raise DataError(f"weights{where} must be finite and not negative")
     point = point_estimate(statistic, p, y, where)
     # blocks bound the memory that a statistic takes beside the weights
@@ -358,27 +399,6 @@ def _interval(point: float, draws: Array, level: float) -> Interval:
     defined = draws[~np.isnan(draws)]
     lo, hi = percentile_ci(defined, level) if defined.size else (math.nan, math.nan)
     return Interval(point, lo, hi, defined, len(draws) - len(defined))
-
-
-def _bootstrap(points: Mapping[str, float], draws: Mapping[str, Array], level: float) -> Bootstrap:
-    point = macro_average(points)
-    stacked = np.stack(list(draws.values()))
-    num_defined = (~np.isnan(stacked)).sum(axis=0)
-    macro = np.full(len(num_defined), np.nan)
-    # infinities of both signs have no mean: the draw is undefined
-    with np.errstate(invalid="ignore"):
-        np.divide(np.nansum(stacked, axis=0), num_defined, out=macro, where=num_defined > 0)
-    whole = _interval(point, macro, level)
-    if whole.draws.size == 0:
-        raise DataError(f"the statistic is undefined in every domain in all {len(macro)} draws")
-    return Bootstrap(
-        whole.point,
-        whole.lo,
-        whole.hi,
-        whole.draws,
-        whole.num_dropped,
-        {name: _interval(points[name], draws[name], level) for name in draws},
-    )
 
 
 def _retentions(leave_out: Array, untrained: Array, everything: Array) -> Array:

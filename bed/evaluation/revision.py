@@ -39,14 +39,14 @@ __all__ = [
     "bearing",
     "by_verdict",
     "cumulative_to_truth",
-    "is_opposite",
     "reaction",
     "updates_from_forecasts",
     "verdict",
 ]
 
 Integers = NDArray[np.intp]
-Paths = Sequence[ArrayLike]
+Paths = Sequence[ArrayLike] | Array
+"""Forecasts of some episodes, one path each; an array where all are of one length."""
 
 CLIP = 1e-3
 """Forecasts are clipped to [CLIP, 1 - CLIP] wherever their log odds are taken."""
@@ -170,17 +170,12 @@ def bearing(target: Hypothesis, stub: Stub) -> Reading:
     Raises:
         DataError: for an outcome that its domain cannot read.
     """
-    experiment = stub.experiment
-    if is_opposite(target, experiment.hypothesis):
-        local = experiment.hypothesis
-        turned = Fields(local.fields, direction=target.fields["direction"])
-        experiment = replace(experiment, hypothesis=replace(local, fields=turned))
+    experiment, local = stub.experiment, stub.experiment.hypothesis
+    claimed, tested = (claim.fields.get("direction") for claim in (target, local))
+    if None not in (claimed, tested) and claimed != tested:
+        turned = replace(local, fields=Fields(local.fields, direction=claimed))
+        experiment = replace(experiment, hypothesis=turned)
     return reading(experiment, stub.outcome)
-
-
-def is_opposite(target: Hypothesis, local: Hypothesis) -> bool:
-    """Return whether the two claim changes in opposite directions."""
-    return len({claim.fields.get("direction") for claim in (target, local)} - {None}) > 1
 
 
 @dataclass(frozen=True)

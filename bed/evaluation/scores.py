@@ -132,9 +132,7 @@ def auroc(p: ArrayLike, y: ArrayLike) -> float:
         DataError: where all labels are of one class; for labels other than 0/1, none, NaN or
             unequal lengths.
     """
-    scores, labels = checked_numbers(p, "p"), checked_labels(y)
-    checked_same_length(p=scores, y=labels)
-    return point_estimate(_auroc, scores, labels)
+    return point_estimate(_auroc, *_checked_scores(p, y))
 
 
 def bin_index(p: ArrayLike) -> NDArray[np.int64]:
@@ -191,8 +189,9 @@ def roc_curve(p: ArrayLike, y: ArrayLike) -> RocCurve:
     Raises:
         DataError: as `auroc`.
     """
-    auroc(p, y)
-    scores, labels = np.asarray(p, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    scores, labels = _checked_scores(p, y)
+    # undefined where its area is
+    point_estimate(_auroc, scores, labels)
     threshold, group = np.unique(-scores, return_inverse=True)
     ones = np.cumsum(np.bincount(group, weights=labels))
     zeros = np.cumsum(np.bincount(group, weights=1.0 - labels))
@@ -212,6 +211,13 @@ def histogram(p: ArrayLike) -> tuple[Array, NDArray[np.int64]]:
     p = checked_probabilities(checked_numbers(p, "p"))
     values, counts = np.unique(np.round(p, _DECIMALS), return_counts=True)
     return values, counts
+
+
+def _checked_scores(p: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    """Return numbers of any range, and labels of the same length."""
+    scores, labels = checked_numbers(p, "p"), checked_labels(y)
+    checked_same_length(p=scores, y=labels)
+    return scores, labels
 
 
 def _bins(p: Array) -> NDArray[np.int64]:
@@ -258,8 +264,8 @@ def _bin_sums(p: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
 
 
 def _ece(p: Array, y: Array, weights: Array) -> Array:
-    weight, forecasts, ones = _bin_sums(p, y, weights)
-    return ratio(np.abs(forecasts - ones).sum(axis=1), weight.sum(axis=1))
+    residuals = weights @ (np.eye(NUM_BINS)[_bins(p)] * (p - y)[:, None])
+    return ratio(np.abs(residuals).sum(axis=1), weights.sum(axis=1))
 
 
 def _reliability(p: Array, y: Array, weights: Array) -> Array:

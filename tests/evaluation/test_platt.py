@@ -96,7 +96,7 @@ def test_bad_folds_are_named(fold: list[int], says: str) -> None:
 
 
 def test_one_class_has_no_fit() -> None:
-    with pytest.raises(DataError, match="undefined: all 2 labels are 1, .* both classes"):
+    with pytest.raises(DataError, match=r"undefined: all 2 labels are 1, .* both classes"):
         platt_fit([0.1, 0.6], [1, 1])
 
 

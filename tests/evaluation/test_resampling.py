@@ -1,6 +1,7 @@
 """Bootstraps against resamples taken row by row, and percentile intervals by hand."""
 
 import math
+import tracemalloc
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -17,6 +18,7 @@ from bed.evaluation import (
     index_weights,
     log_score,
     macro_average,
+    macro_intervals,
     paired_difference,
     paired_retention,
     percentile_ci,
@@ -62,9 +64,7 @@ WEIGHTS = {name: index_weights(rows, rows.shape[1]) for name, rows in INDICES.it
     ],
     ids=["0 to 100", "interpolated", "one", "all", "one infinite", "all infinite", "upwards"],
 )
-def test_percentiles(
-    draws: Sequence[float], level: float, interval: tuple[float, float]
-) -> None:
+def test_percentiles(draws: Sequence[float], level: float, interval: tuple[float, float]) -> None:
     assert percentile_ci(list(draws), level) == pytest.approx(interval)
 
 
@@ -133,6 +133,18 @@ def test_many_draws_are_as_few() -> None:
     assert many.draws == pytest.approx(np.tile(few.draws, 60), abs=1e-10)
 
 
+@pytest.mark.parametrize("name", STATISTICS)
+def test_large_bootstraps_stay_within_memory(name: str) -> None:
+    p, y = drawn("large", 2000)
+    weights = {"a": unit_weights(range(2000), num_draws=2000, seed=1)}
+    tracemalloc.start()
+    bootstrap_macro(STATISTICS[name], {"a": (p, y)}, weights)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # beside the weights, which take 32 MB
+    assert peak < 100e6
+
+
 def test_undefined_draws_are_left_out_of_means_and_counted() -> None:
     domains = {"a": ([0.2, 0.4, 0.7], [0, 1, 0]), "b": ([0.1, 0.6], [0, 1])}
     weights = {
@@ -161,6 +173,22 @@ def test_infinite_scores_stay_infinite() -> None:
     found = bootstrap_macro(STATISTICS["log_score"], domains, weights)
     assert found.point == found.lo == -math.inf
     assert found.draws.tolist() == [-math.inf, -1.0]
+
+
+def test_draws_infinite_in_both_directions_have_no_mean() -> None:
+    draws = {"a": np.array([-math.inf, 1.0]), "b": np.array([math.inf, 3.0])}
+    found = macro_intervals({"a": 1.0, "b": 2.0}, draws)
+    assert (found.point, found.draws.tolist(), found.num_dropped) == (1.5, [2.0], 1)
+
+
+@pytest.mark.parametrize(
+    "draws",
+    [{"a": np.ones(3)}, {"a": np.ones(3), "b": np.ones(2)}, {"a": np.ones(3), "c": np.ones(3)}],
+    ids=["a domain is missing", "numbers differ", "another domain"],
+)
+def test_draws_that_do_not_fit_the_domains_are_named(draws: dict[str, Array]) -> None:
+    with pytest.raises(DataError, match="do not fit the domains"):
+        macro_intervals({"a": 1.0, "b": 1.0}, draws)
 
 
 def test_difference_is_taken_on_the_same_draws() -> None:
@@ -193,7 +221,7 @@ def test_retention_by_hand() -> None:
 
 @pytest.mark.parametrize("everything", [0.3, 0.1 + 0.2], ids=["equal", "equal but for rounding"])
 def test_retention_without_improvement_is_undefined(everything: float) -> None:
-    with pytest.raises(DataError, match="retention is undefined: .* differ by zero"):
+    with pytest.raises(DataError, match=r"retention is undefined: .* differ by zero"):
         retention(0.2, 0.3, everything)
 
 
@@ -214,7 +242,7 @@ def test_draws_without_improvement_are_counted() -> None:
     found = paired_retention(STATISTICS["brier"], [0, 1], *models, weights)
     assert found.draws.tolist() == [0.0]
     assert found.num_dropped == 1
-    with pytest.raises(DataError, match="retention is undefined .* in all 1 draws"):
+    with pytest.raises(DataError, match=r"retention is undefined .* in all 1 draws"):
         paired_retention(STATISTICS["brier"], [0, 1], *models, weights[:1])
 
 
@@ -233,7 +261,9 @@ def test_multiplicities_are_binomial() -> None:
     weights = unit_weights(range(8), num_draws=4000, seed=3)
     shares = [(weights == k).mean() for k in range(4)]
     # draws of one unit are independent; five standard errors of 32,000 at the least
-    assert shares == pytest.approx(binom.pmf(range(4), 8, 1 / 8).tolist(), abs=5 * 0.5 / 32_000**0.5)
+    assert shares == pytest.approx(
+        binom.pmf(range(4), 8, 1 / 8).tolist(), abs=5 * 0.5 / 32_000**0.5
+    )
 
 
 def test_index_weights_count() -> None:

@@ -204,9 +204,7 @@ def test_bad_input_is_named(score: Callable[..., float], p: object, y: object, s
         score(p, y)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in SCORES if name != "auroc"]
-)
+@pytest.mark.parametrize("name", [name for name in SCORES if name != "auroc"])
 def test_no_probability_is_refused(name: str) -> None:
     with pytest.raises(DataError, match=r"1.2, outside the range \[0, 1\]"):
         SCORES[name]([0.2, 1.2], [0, 1])

@@ -17,9 +17,7 @@ Array = NDArray[np.float64]
 def direct(p: Array, y: Array) -> float:
     """By the definition: the regression at each forecast, images at -p and 2 - p."""
     width = max(0.02, 1.06 * p.std() * len(p) ** -0.2)
-    kernel = sum(
-        np.exp(-(((p[:, None] - image) / width) ** 2) / 2) for image in (p, -p, 2.0 - p)
-    )
+    kernel = sum(np.exp(-(((p[:, None] - image) / width) ** 2) / 2) for image in (p, -p, 2.0 - p))
     return float(np.abs(kernel @ y / kernel.sum(axis=1) - p).mean())
 
 

@@ -67,20 +67,22 @@ def judgements(episodes: Sequence[Episode], per_episode: int, seed: int) -> Iter
         rng = generator(seed, "judged", episode.id)
         for _ in range(per_episode):
             yield judged(episode.target, _drawn(rng, episode.pool), episode.label)
-        wanted = bool(rng.integers(2))
-        fitting = [stub for stub in episode.pool if _is_supported(stub) is wanted]
-        if fitting:
-            own = fitting[rng.integers(len(fitting))]
-            others = [stub for stub in episode.pool if stub is not own]
-            yield judged(own.experiment.hypothesis, _drawn(rng, others), int(wanted))
+        if (found := _one_of_either(rng, episode)) is not None:
+            own, others = found
+            label = int(_is_supported(own))
+            yield judged(own.experiment.hypothesis, _drawn(rng, others), label)
 
 
 def simulations(episodes: Sequence[Episode], seed: int) -> Iterator[Answered]:
-    """Yield for each episode one experiment of its pool with the result that it really had."""
+    """Yield for each episode one experiment of its pool with the result that it really had.
+
+    Half of the results are supportive: a model must learn to write both kinds.
+    """
     for episode in episodes:
         rng = generator(seed, "simulated", episode.id)
-        stub = episode.pool[rng.integers(len(episode.pool))]
-        others = [other for other in episode.pool if other is not stub]
+        if (found := _one_of_either(rng, episode)) is None:
+            continue
+        stub, others = found
         shown = experiment_lines(stub.experiment, None)
         lines = [x for x in experiment_lines(stub.experiment, stub.outcome) if x not in shown]
         prompt = simulation_prompt(
@@ -108,6 +110,19 @@ def _drawn(rng: np.random.Generator, pool: Sequence[Stub]) -> tuple[Stub, ...]:
     """Return some stubs of a pool in random order."""
     count = min(int(rng.choice(_NUM_STUBS, p=_SHARES)), len(pool))
     return tuple(pool[i] for i in rng.permutation(len(pool))[:count])
+
+
+def _one_of_either(rng: np.random.Generator, episode: Episode) -> tuple[Stub, list[Stub]] | None:
+    """Return a stub of the pool, supported or not with equal chances, and the others.
+
+    None where the pool holds none of the kind that was drawn.
+    """
+    wanted = bool(rng.integers(2))
+    fitting = [stub for stub in episode.pool if _is_supported(stub) is wanted]
+    if not fitting:
+        return None
+    own = fitting[rng.integers(len(fitting))]
+    return own, [stub for stub in episode.pool if stub is not own]
 
 
 def _is_supported(stub: Stub) -> bool:

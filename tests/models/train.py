@@ -77,7 +77,7 @@ def make_models(episodes: Path, out: Path, seed: int = 0) -> dict[str, Any]:
     shutil.rmtree(out, ignore_errors=True)
     started = time.monotonic()
     beliefs = list(judgements(train, _PER_EPISODE, seed))
-    answers: list[Answered] = [*simulations(train[::2], seed), *choices(train[::8], seed)]
+    answers: list[Answered] = [*simulations(train, seed), *choices(train[::8], seed)]
     tokenizer = make_tokenizer(
         f"{prompt.system}\n{prompt.user}"
         for prompt in [each.prompt for of in (beliefs, answers) for each in of[::8]]
