@@ -15,6 +15,7 @@ from scipy.special import expit, xlog1py, xlogy
 from bed.errors import DataError
 
 __all__ = [
+    "CLIP",
     "LOG2",
     "best_index",
     "checked_probabilities",
@@ -33,7 +34,8 @@ __all__ = [
 Array = NDArray[np.float64]
 
 LOG2 = math.log(2.0)
-_CLIP = 1e-3
+CLIP = 1e-3
+"""Beliefs are clipped to [CLIP, 1 - CLIP] where a logarithm of theirs is averaged or fitted."""
 _TIE_BITS = 1e-9
 _RATIO_OVERFLOWS = 1e-300
 _DECIBANS_PER_NAT = 10.0 / math.log(10.0)
@@ -122,8 +124,8 @@ def probability(odds: ArrayLike) -> Array:
 
 def weight_of_evidence_db(p_before: ArrayLike, p_after: ArrayLike) -> Array:
     """Return the update in decibans, each belief clipped to [0.001, 0.999] first."""
-    before = log_odds(checked_probabilities(p_before, "p_before"), _CLIP)
-    after = log_odds(checked_probabilities(p_after, "p_after"), _CLIP)
+    before = log_odds(checked_probabilities(p_before, "p_before"), CLIP)
+    after = log_odds(checked_probabilities(p_after, "p_after"), CLIP)
     return np.asarray((after - before) * _DECIBANS_PER_NAT)
 
 

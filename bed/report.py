@@ -14,7 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bed.errors import DataError
-from bed.information import entropy_bits
+from bed.information import CLIP, entropy_bits
 from bed.seeds import generator
 
 __all__ = ["LEVELS", "SCHEMA", "TrackerView", "experiments_to", "report", "tracker_view"]
@@ -26,7 +26,6 @@ LEVELS = (0.6, 0.7, 0.8)
 """Beliefs in the truth whose crossing is reported."""
 
 NUM_DRAWS = 2000
-_CLIP = 1e-3
 _PERCENTILES = (2.5, 97.5)
 
 
@@ -69,7 +68,7 @@ def tracker_view(run: xr.Dataset, tracker: str, num_draws: int = NUM_DRAWS) -> T
     belief = run["belief"].sel(tracker=tracker).values
     label = run["label"].values
     truth = np.where(label[None, :, None] == 1, belief, 1.0 - belief)
-    bits = np.log2(np.clip(truth, _CLIP, 1.0 - _CLIP))
+    bits = np.log2(np.clip(truth, CLIP, 1.0 - CLIP))
     gain = entropy_bits(belief[:, :, 0]) - entropy_bits(belief[:, :, 1])
     figures = np.concatenate(
         [gain[:, :, None], (bits[:, :, 1] - bits[:, :, 0])[:, :, None], truth], axis=2

@@ -8,7 +8,7 @@ import numpy as np
 from bed.belief.asking import Systems, asked, shared_start
 from bed.chat import Chat, ChatRequest, Completion
 from bed.errors import DataError
-from bed.information import log_odds
+from bed.information import CLIP, log_odds
 from bed.prompts import parse_probability
 from bed.protocols import BeliefQuery, Beliefs
 from bed.seeds import derive_seed
@@ -16,7 +16,6 @@ from bed.seeds import derive_seed
 __all__ = ["VerbalBelief"]
 
 _ANSWER = r"<probability>0\.\d\d</probability>"
-_CLIP = 1e-3
 _SHOWN = 160
 
 
@@ -74,7 +73,7 @@ class VerbalBelief:
             return np.nan, np.nan, f"{len(unread)} of {len(drawn)} draws failed: {_why(unread[0])}"
         noise = np.nan
         if stated.size > 1:
-            noise = float(log_odds(stated, _CLIP).std(ddof=1) / np.sqrt(stated.size))
+            noise = float(log_odds(stated, CLIP).std(ddof=1) / np.sqrt(stated.size))
         return float(stated.mean()), noise, None
 
 

@@ -4,19 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
 from bed.errors import DataError
 from bed.evidence import Evidence
-from bed.information import checked_probabilities, log_odds, probability
+from bed.information import CLIP, checked_probabilities, log_odds, probability
 from bed.protocols import BeliefModel, BeliefQuery, Beliefs
 from bed.seeds import derive_seed, generator
 
 __all__ = ["PermutationAveraged", "Recalibrated", "Repeated", "WithNoise", "fit_platt"]
 
-_CLIP = 1e-3
-_INVERSE_PENALTY = 1e6
+_PENALTY = 1e-6
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Recalibrated:
         """Answer every query; failed ones stay failed."""
         raw = self.belief.probabilities(queries)
         known = np.where(np.isnan(raw.probabilities), 0.5, raw.probabilities)
-        mended = probability(self.slope * log_odds(known, _CLIP) + self.intercept)
+        mended = probability(self.slope * log_odds(known, CLIP) + self.intercept)
         return Beliefs(mended, raw.reasons, None if raw.noise is None else self.slope * raw.noise)
 
 
@@ -60,23 +61,37 @@ def fit_platt(p: ArrayLike, label: ArrayLike) -> tuple[float, float]:
     Raises:
         DataError: where the shapes differ or the labels are of one class.
     """
-    odds = log_odds(checked_probabilities(p), _CLIP)
+    odds = log_odds(checked_probabilities(p), CLIP)
     y = np.asarray(label, dtype=np.float64)
     if odds.shape != y.shape:
         raise DataError(f"{odds.shape} forecasts and {y.shape} labels differ in shape")
     if not {0.0, 1.0} == set(np.unique(y)):
         raise DataError("labels of one class, or not binary: the fit is undefined")
-    sign = 2.0 * y - 1.0
+    # centred, slope and intercept hardly depend on each other
+    centre = odds.mean()
+    features = np.stack([odds - centre, np.ones_like(odds)], axis=1)
+    penalty = np.array([_PENALTY, 0.0])
 
-    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        margin = sign * (parameters[0] * odds + parameters[1])
-        residual = -sign * probability(-margin)
-        penalty = parameters[0] / _INVERSE_PENALTY
-        value = np.logaddexp(0.0, -margin).sum() + 0.5 * parameters[0] * penalty
-        return value, np.array([(residual * odds).sum() + penalty, residual.sum()])
+    def loss(coefficients: Array) -> float:
+        fitted = features @ coefficients
+        return float((np.logaddexp(0.0, fitted) - y * fitted).sum() + penalty @ coefficients**2 / 2)
 
-    fit = minimize(loss, np.array([1.0, 0.0]), jac=True, method="BFGS")
-    return float(fit.x[0]), float(fit.x[1])
+    def gradient(coefficients: Array) -> Array:
+        residual = probability(features @ coefficients) - y
+        return np.asarray(features.T @ residual + penalty * coefficients)
+
+    def hessian(coefficients: Array) -> Array:
+        fitted = probability(features @ coefficients)
+        return np.asarray((features.T * (fitted * (1.0 - fitted))) @ features + np.diag(penalty))
+
+    # convex in two dimensions: it stops at the gradient's tolerance, or where the loss falls by no
+    # more than rounding
+    start = np.array([0.0, log_odds(y.mean())])
+    found = minimize(
+        loss, start, jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-9}
+    )
+    slope, intercept = found.x
+    return float(slope), float(intercept - slope * centre)
 
 
 @dataclass(frozen=True)

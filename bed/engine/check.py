@@ -22,7 +22,7 @@ from bed.engine.settings import Served, StandIn
 from bed.episodes.files import read_episodes
 from bed.errors import BedError, DataError
 from bed.evidence import Evidence, Experiment, Fields, Hypothesis, Outcome, Stub
-from bed.information import log_odds
+from bed.information import CLIP, log_odds
 from bed.protocols import BeliefModel, BeliefQuery, DesignProblem, OutcomeRequest
 from bed.seeds import derive_seed, generator
 from bed.transport import HttpTransport
@@ -32,7 +32,6 @@ __all__ = ["Finding", "check_engine"]
 _NUM_QUESTIONS = 16
 _NUM_PROBLEMS = 4
 _GROUP = 5
-_CLIP = 1e-3
 _GOLDEN_FLOAT32 = 1e-3
 _GOLDEN_ROUGH = 0.05
 """By how much a golden logit may differ, where the server computes in float32 and elsewhere."""
@@ -204,7 +203,7 @@ def _noise(belief: BeliefModel, questions: Sequence[tuple[Hypothesis, Evidence]]
             found = belief.probabilities(queries)
             seconds[r] += time.perf_counter() - started
             known = np.array([reason is None for reason in found.reasons])
-            odds[r, np.array(group)[known]] = log_odds(found.probabilities[known], _CLIP)
+            odds[r, np.array(group)[known]] = log_odds(found.probabilities[known], CLIP)
             reasons += [reason for reason in found.reasons if reason is not None]
     _require_half(int(np.isnan(odds).sum()), odds.size, reasons)
     whole = odds[:, ~np.isnan(odds).any(axis=0)]

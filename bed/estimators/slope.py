@@ -17,13 +17,12 @@ from scipy.optimize import minimize
 from bed.errors import DataError
 from bed.estimators.asking import ask_beliefs
 from bed.evidence import Episode
-from bed.information import checked_probabilities, log_odds, probability
+from bed.information import CLIP, checked_probabilities, log_odds, probability
 from bed.protocols import BeliefModel, BeliefQuery
 from bed.seeds import derive_seed, generator
 
 __all__ = ["Slope", "fit_slope", "measured_slope"]
 
-_CLIP = 1e-3
 _FEWEST = 10
 
 
@@ -63,8 +62,8 @@ def fit_slope(
         DataError: for shapes that differ, labels other than 0 and 1 or of one kind, fewer than 10
             cases, or a case with two truths.
     """
-    start = log_odds(checked_probabilities(before, "before"), _CLIP)
-    update = log_odds(checked_probabilities(after, "after"), _CLIP) - start
+    start = log_odds(checked_probabilities(before, "before"), CLIP)
+    update = log_odds(checked_probabilities(after, "after"), CLIP) - start
     y = np.asarray(label, dtype=np.float64)
     cases = np.arange(y.size) if case is None else np.asarray(case)
     if start.ndim != 1 or not start.shape == update.shape == y.shape == cases.shape:

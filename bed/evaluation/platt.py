@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 
+from bed.belief import fit_platt
 from bed.errors import DataError
 from bed.evaluation.statistic import (
     Array,
@@ -20,13 +20,10 @@ from bed.evaluation.statistic import (
     checked_numbers,
     checked_same_length,
 )
-from bed.information import log_odds, probability
+from bed.information import CLIP, log_odds, probability
 from bed.seeds import generator
 
 __all__ = ["Platt", "crossfit_platt", "platt_apply", "platt_fit", "random_folds"]
-
-_CLIP = 1e-3
-_PENALTY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -55,32 +52,7 @@ def platt_fit(p: ArrayLike, y: ArrayLike) -> Platt:
             f"a Platt fit is undefined: all {len(y)} labels are {int(y[0])}, and it needs both "
             "classes"
         )
-    odds = log_odds(p, _CLIP)
-    # centred, slope and intercept hardly depend on each other
-    centre = odds.mean()
-    features = np.stack([odds - centre, np.ones_like(odds)], axis=1)
-    penalty = np.array([_PENALTY, 0.0])
-
-    def loss(coefficients: Array) -> float:
-        fitted = features @ coefficients
-        return float((np.logaddexp(0.0, fitted) - y * fitted).sum() + penalty @ coefficients**2 / 2)
-
-    def gradient(coefficients: Array) -> Array:
-        residual = probability(features @ coefficients) - y
-        return np.asarray(features.T @ residual + penalty * coefficients)
-
-    def hessian(coefficients: Array) -> Array:
-        fitted = probability(features @ coefficients)
-        return np.asarray((features.T * (fitted * (1.0 - fitted))) @ features + np.diag(penalty))
-
-    # convex in two dimensions: it stops at the gradient's tolerance, or where the loss falls by no
-    # more than rounding
-    start = np.array([0.0, log_odds(y.mean())])
-    found = minimize(
-        loss, start, jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-9}
-    )
-    slope, intercept = found.x
-    return Platt(float(slope), float(intercept - slope * centre))
+    return Platt(*fit_platt(p, y))
 
 
 def platt_apply(p: ArrayLike, a: float, b: float) -> Array:
@@ -90,7 +62,7 @@ def platt_apply(p: ArrayLike, a: float, b: float) -> Array:
         DataError: for forecasts outside [0, 1], none, NaN, and coefficients that are not finite.
     """
     slope, intercept = checked_numbers([a, b], "the coefficients (a, b)")
-    return probability(slope * log_odds(checked_numbers(p, "p"), _CLIP) + intercept)
+    return probability(slope * log_odds(checked_numbers(p, "p"), CLIP) + intercept)
 
 
 def random_folds(units: Sequence[Hashable], seed: int) -> NDArray[np.int64]:

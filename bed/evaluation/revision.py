@@ -23,6 +23,7 @@ from bed.evaluation.statistic import (
 )
 from bed.evidence import Fields, Hypothesis, Stub
 from bed.information import (
+    CLIP,
     checked_probabilities,
     cumulative_weight_of_evidence_db,
     log_odds,
@@ -30,7 +31,6 @@ from bed.information import (
 )
 
 __all__ = [
-    "CLIP",
     "DECIMALS",
     "Cumulative",
     "Paths",
@@ -48,8 +48,6 @@ Integers = NDArray[np.intp]
 Paths = Sequence[ArrayLike] | Array
 """Forecasts of some episodes, one path each; an array where all are of one length."""
 
-CLIP = 1e-3
-"""Forecasts are clipped to [CLIP, 1 - CLIP] wherever their log odds are taken."""
 DECIMALS = 9
 
 _OF_ASSOCIATIONS = {"supporting": "significant", "inconclusive": "sub-threshold"}

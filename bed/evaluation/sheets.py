@@ -81,8 +81,8 @@ def _scores(found: xr.Dataset) -> Sheet:
         "Scores",
         "Brier: mean squared error, lower is better. Log score: mean log2 of the probability given "
         "to the truth, in bits, higher is better and -1 for a coin; minus infinity where a "
-        "forecast of 0 or 1 was wrong. AUROC: how often a forecast of a 1 exceeds that of a 0. macro: the "
-        "mean over domains. 95% intervals resample whole units.",
+        "forecast of 0 or 1 was wrong. AUROC: how often a forecast of a 1 exceeds that of a 0. "
+        "macro: the mean over domains. 95% intervals resample whole units.",
         ("model", "domain", *(_NAMES[name] for name in names), "forecasts", "units"),
         tuple(rows),
     )
