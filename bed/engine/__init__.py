@@ -12,6 +12,7 @@ from bed.engine.study import (
     file_study,
     world_study,
 )
+from bed.engine.subject import Subject, evaluated_belief
 
 __all__ = [
     "ENGINE_POLICIES",
@@ -21,9 +22,11 @@ __all__ = [
     "Finding",
     "Models",
     "Sources",
+    "Subject",
     "check_engine",
     "connected",
     "engine_study",
+    "evaluated_belief",
     "file_study",
     "load_engine",
     "world_study",

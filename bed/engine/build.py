@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bed.belief import (
@@ -15,6 +16,7 @@ from bed.belief import (
 )
 from bed.belief.wrappers import WithNoise
 from bed.chat import Chat
+from bed.domains import canonical, kind
 from bed.engine.settings import (
     BeliefSettings,
     ChatSettings,
@@ -27,7 +29,9 @@ from bed.engine.settings import (
     VerbalSettings,
     system_texts,
 )
+from bed.episodes.files import read_episodes
 from bed.errors import DataError
+from bed.evidence import Evidence, Stub
 from bed.policies import NaivePolicy
 from bed.protocols import BeliefModel, OutcomeSimulator
 from bed.simulators import DomainSimulator, GenerativeSimulator
@@ -58,11 +62,14 @@ class Sources:
         engine: the file.
         transports: endpoint -> its connections, shared by all parts that ask it.
         stand_ins: fits stand-ins, or finds them fitted; called where a part is one.
+        examples: finds a training stub of each kind of experiment; called where a model writes
+            results.
     """
 
     engine: Engine
     transports: Mapping[str, Transport]
     stand_ins: Callable[[], StandInsByDomain]
+    examples: Callable[[], Evidence] = tuple
 
     def tallies(self) -> dict[str, dict[str, int]]:
         """Return what was sent to each endpoint and what came of it, see `bed.transport.Tally`."""
@@ -95,7 +102,21 @@ def connected(
                 name: CachedTransport(of, store, engine.answered_by(name))
                 for name, of in transports.items()
             }
-        yield Sources(engine, transports, stand_ins_of(episodes, seed))
+        yield Sources(
+            engine, transports, stand_ins_of(episodes, seed), partial(_examples, episodes)
+        )
+
+
+def _examples(episodes: Path | None) -> Evidence:
+    """Return the first training stub of each kind of experiment."""
+    if episodes is None:
+        return ()
+    found: dict[tuple[str, str], Stub] = {}
+    for episode in read_episodes(episodes, "train").episodes:
+        for stub in episode.pool:
+            domain = canonical(stub.experiment.hypothesis.domain)
+            found.setdefault((domain, kind(stub.experiment)), stub)
+    return tuple(found.values())
 
 
 def stand_ins_of(episodes: Path | None, seed: int = 0) -> Callable[[], StandInsByDomain]:
@@ -199,7 +220,8 @@ def build_simulator(sources: Sources) -> OutcomeSimulator:
     settings = sources.engine.simulator
     if isinstance(settings, StandIn):
         return DomainSimulator({name: of.conditional for name, of in sources.stand_ins().items()})
-    return GenerativeSimulator(_chat(sources, settings), system_texts(settings.system))
+    chat, systems = _chat(sources, settings), system_texts(settings.system)
+    return GenerativeSimulator(chat, systems, sources.examples())
 
 
 def build_naive(sources: Sources) -> NaivePolicy:

@@ -38,6 +38,7 @@ __all__ = [
     "EPISODE_POLICIES",
     "WORLD_POLICIES",
     "Models",
+    "drawn_episodes",
     "engine_study",
     "file_study",
     "world_study",
@@ -167,7 +168,7 @@ def file_study(
         DataError: for a file without test or training episodes.
     """
     names = _checked(policies, EPISODE_POLICIES, limit)
-    test = _test_episodes(path, limit, seed)
+    test = drawn_episodes(path, limit, seed)
     fitted = cached_stand_ins(path, seed)
     if lacking := {canonical(episode.target.domain) for episode in test} - set(fitted):
         raise DataError(
@@ -224,7 +225,7 @@ def engine_study(
     if engine.naive is None and "naive" in policies:
         raise DataError(f"policy 'naive' asks a chat model: give {engine.file} a table [naive]")
     names = _checked(policies, known, limit)
-    test = _test_episodes(path, limit, seed)
+    test = drawn_episodes(path, limit, seed)
     rates = None
     if engine.policy.base_rates:
         rates = training_base_rates(read_episodes(path, "train").episodes) or None
@@ -272,10 +273,20 @@ def _engine_estimator(models: Models, settings: PolicySettings) -> Estimator:
     )
 
 
-def _test_episodes(path: Path, limit: int | None, seed: int) -> list[Episode]:
+def drawn_episodes(path: Path, limit: int | None, seed: int) -> list[Episode]:
+    """Return test episodes of a file: all, or so many, as many of each domain as can be.
+
+    Args:
+        path: of the episode file.
+        limit: how many.
+        seed: of the subset.
+
+    Raises:
+        DataError: for a file without test episodes.
+    """
     test = read_episodes(path, "test").episodes
     if not test:
-        raise DataError(f"{path} has no test episodes to simulate; build a larger file")
+        raise DataError(f"{path} has no test episodes; build a larger file")
     return sorted(_subset(test, limit, seed), key=lambda episode: episode.id)
 
 

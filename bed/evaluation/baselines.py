@@ -28,14 +28,16 @@ from bed.errors import DataError
 from bed.evaluation.revision import bearing
 from bed.evaluation.statistic import Array, ratio
 from bed.evidence import Episode, Evidence, Hypothesis
-from bed.protocols import BeliefQuery, Beliefs
+from bed.protocols import BeliefModel, BeliefQuery, Beliefs
 
 __all__ = [
+    "ABSTAINING",
     "BaseRate",
     "Boosted",
     "NumericBoosting",
     "PoolLocalEffects",
     "Scale",
+    "baselines",
     "fit_base_rate",
     "fit_numeric_boosting",
     "fit_pool_local_effects",
@@ -57,6 +59,37 @@ _SUPPORT = "support"
 
 _Part = TypeVar("_Part")
 _Value = TypeVar("_Value")
+
+
+ABSTAINING = ("linear effects",)
+"""Baselines that leave questions unanswered by their nature."""
+
+
+def baselines(
+    episodes: Sequence[Episode], seed: int = 0
+) -> tuple[dict[str, BeliefModel], dict[str, str]]:
+    """Return the baselines that the training episodes allow, and why the others cannot be.
+
+    Args:
+        episodes: of any domains and splits.
+        seed: of the boosting.
+
+    Returns:
+        Name -> model, and name -> reason.
+    """
+    fits: dict[str, Callable[[], BeliefModel]] = {
+        "base rate": lambda: fit_base_rate(episodes),
+        "boosted numbers": lambda: fit_numeric_boosting(episodes, seed),
+        ABSTAINING[0]: lambda: fit_pool_local_effects(episodes),
+    }
+    found: dict[str, BeliefModel] = {}
+    reasons: dict[str, str] = {}
+    for name, fit in fits.items():
+        try:
+            found[name] = fit()
+        except DataError as error:
+            reasons[name] = str(error)
+    return found, reasons
 
 
 @dataclass(frozen=True)

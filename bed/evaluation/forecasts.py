@@ -14,13 +14,21 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from bed.atomic import written_whole
 from bed.errors import DataError
 from bed.evaluation.statistic import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ForecastFile", "Forecasts", "Sweeps", "read_forecasts", "split_models"]
+__all__ = [
+    "ForecastFile",
+    "Forecasts",
+    "Sweeps",
+    "read_forecasts",
+    "split_models",
+    "write_forecasts",
+]
 
 Integers = NDArray[np.int64]
 Texts = NDArray[np.str_]
@@ -365,3 +373,26 @@ def _check_stubs(model: Texts, values: Mapping[str, NDArray[Any]], stubs: Sequen
         earlier = seen.setdefault(key, place)
         if earlier != place:
             raise _at(place, "stub", stub, f"was shown before, in row {earlier + 1}: a duplicate")
+
+
+def write_forecasts(path: Path, models: Sequence[Forecasts]) -> None:
+    """Write forecasts as a parquet file that `read_forecasts` reads.
+
+    Args:
+        path: of the file, replaced where it is there.
+        models: their forecasts.
+
+    Raises:
+        DataError: where it cannot be written.
+    """
+    import pandas as pd
+
+    tables = [
+        pd.DataFrame({name: getattr(of, name) for name in _COLUMNS}).assign(model=of.model)
+        for of in models
+    ]
+    table = pd.concat(tables, ignore_index=True)
+    table["tier"] = table["tier"].where(table["tier"] > 0).astype("Int64")
+    table["label"] = table["label"].astype("int64")
+    with written_whole(path) as beside:
+        table.to_parquet(beside)

@@ -116,7 +116,12 @@ def choice_prompt(
 
 
 def simulation_prompt(
-    experiment: Experiment, supportive: bool, evidence: Evidence, *, system: str | None = None
+    experiment: Experiment,
+    supportive: bool,
+    evidence: Evidence,
+    *,
+    examples: Evidence = (),
+    system: str | None = None,
 ) -> Prompt:
     """Return the prompt that asks for a result of an experiment, see `read_outcome`.
 
@@ -124,6 +129,8 @@ def simulation_prompt(
         experiment: whose result is to be written; its local hypothesis h' is the target.
         supportive: whether the result shall support h'.
         evidence: stubs in the order in which they are shown, related to h'.
+        examples: stubs that are not shown. Where the evidence holds none of the experiment's kind,
+            one of them tells in which form its results are reported.
         system: another system prompt, taken to the letter.
 
     Raises:
@@ -141,7 +148,7 @@ def simulation_prompt(
         "",
         f"Write a result of this experiment that {verb} the target hypothesis, in exactly this "
         "form and with no other text:",
-        *result_form(experiment, evidence),
+        *result_form(experiment, (*examples, *evidence)),
     ]
     return _prompt(local, "simulate", lines, system)
 

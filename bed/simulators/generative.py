@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from bed.chat import Chat, ChatRequest, Completion
 from bed.domains import canonical, reading
 from bed.errors import DataError
-from bed.evidence import Outcome
+from bed.evidence import Evidence, Outcome
 from bed.prompts import Prompt, read_outcome, result_regex, simulation_prompt
 from bed.protocols import OutcomeRequest, Outcomes
 from bed.seeds import derive_seed
@@ -29,10 +29,13 @@ class GenerativeSimulator:
     Attributes:
         chat: the model. Temperature 0 gives the typical outcome each time.
         systems: domain -> system prompt instead of bed's own.
+        examples: stubs, one of each kind of experiment, which tell the form of its results until
+            the evidence does.
     """
 
     chat: Chat
     systems: Mapping[str, str] = field(default_factory=dict)
+    examples: Evidence = ()
 
     def sample(self, requests: Sequence[OutcomeRequest]) -> Outcomes:
         """Draw an outcome for every request, one completion each."""
@@ -63,12 +66,18 @@ class GenerativeSimulator:
             )
         experiment = request.experiment
         system = self.systems.get(canonical(experiment.hypothesis.domain))
-        return simulation_prompt(experiment, request.supportive, request.evidence, system=system)
+        return simulation_prompt(
+            experiment,
+            request.supportive,
+            request.evidence,
+            examples=self.examples,
+            system=system,
+        )
 
     def _request(self, request: OutcomeRequest, prompt: Prompt, attempt: int) -> ChatRequest:
         branch = "supportive" if request.supportive else "nonsupportive"
         seed = derive_seed(request.seed, request.experiment.id, branch, attempt)
-        regex = result_regex(request.experiment, request.evidence)
+        regex = result_regex(request.experiment, (*self.examples, *request.evidence))
         return ChatRequest(prompt, seed, regex)
 
     def _read(

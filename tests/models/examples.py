@@ -86,7 +86,11 @@ def simulations(episodes: Sequence[Episode], seed: int) -> Iterator[Answered]:
         shown = experiment_lines(stub.experiment, None)
         lines = [x for x in experiment_lines(stub.experiment, stub.outcome) if x not in shown]
         prompt = simulation_prompt(
-            stub.experiment, _is_supported(stub), _drawn(rng, others), system=SYSTEM["simulate"]
+            stub.experiment,
+            _is_supported(stub),
+            _drawn(rng, others),
+            examples=(stub,),
+            system=SYSTEM["simulate"],
         )
         yield Answered(prompt, "\n".join(lines))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bed.evidence import Hypothesis
+from bed.evidence import Fields, Hypothesis, Outcome, Stub
 from bed.protocols import OutcomeRequest
 from bed.simulators import GenerativeSimulator
 from bed.transport import Reply
@@ -35,6 +35,27 @@ def test_the_evidence_is_shown_and_no_result_of_its_own() -> None:
     GenerativeSimulator(chat(write)).sample([OutcomeRequest(X, True, EVIDENCE)])
     assert "Chronos gene-effect -1.20" in seen[0]
     assert "result hidden" in seen[0]
+
+
+def test_an_example_tells_the_form_until_the_evidence_does() -> None:
+    """Bins here, but the evidence reports gene effects."""
+    binned = Stub(knockout("G3", "N3"), Outcome(Fields(effect_bin="dependency")))
+    asked: list[str] = []
+
+    def write(body: dict[str, Any]) -> str:
+        asked.append(user(body))
+        return "Effect bin dependency" if "Effect bin" in user(body) else "Chronos gene-effect -0.9"
+
+    of = chat(write, structured=True)
+    simulator = GenerativeSimulator(of, examples=(binned,))
+    found = simulator.sample([OutcomeRequest(X, True, known) for known in ((), EVIDENCE)])
+    assert [value.fields for value in found.values if value] == [
+        {"effect_bin": "dependency"},
+        {"chronos": -0.9},
+    ]
+    assert all("N3" not in prompt for prompt in asked)
+    patterns = [call.body["structured_outputs"]["regex"] for call in of.transport.calls]  # type: ignore[attr-defined]
+    assert sorted("Effect bin" in pattern for pattern in patterns) == [False, True]
 
 
 def test_an_unreadable_result_is_asked_for_once_more() -> None:
