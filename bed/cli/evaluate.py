@@ -122,15 +122,6 @@ def evaluate(
         found = evaluated(models, seed, draws, max(1, draws // 10), transfer)
         if probes is not None:
             found = found.merge(probes)
-    if write_calibration is not None:
-        fit = fit_calibration(models[0])
-        counted = f"{models[0].p.size:,} forecasts of {models[0].model}, {about}"
-        written(write_calibration, fit, f"Fitted by bed evaluate on {counted}")
-        notes.print(
-            f"Calibration: slope {fit.slope:.3f}, intercept {fit.intercept:.3f}, slope of updates "
-            f"{fit.update_slope:.3f}; in {write_calibration}",
-            markup=False,
-        )
     if out is not None:
         _save(found, out)
     if plot is not None:
@@ -144,14 +135,25 @@ def evaluate(
         notes.print(f"Report: {html}", markup=False)
     if as_json:
         print(json.dumps(nested(found), allow_nan=False))
-        return
-    console = Console()
-    if console.width < _WIDE:
-        console = Console(width=_WIDE)
-    console.print(f"{about}; seed {seed}, {draws:,} bootstrap draws", markup=False, highlight=False)
-    for sheet in sheets(found):
-        _print(console, sheet)
-    _print_notes(console, found)
+    else:
+        console = Console()
+        if console.width < _WIDE:
+            console = Console(width=_WIDE)
+        heading = f"{about}; seed {seed}, {draws:,} bootstrap draws"
+        console.print(heading, markup=False, highlight=False)
+        for sheet in sheets(found):
+            _print(console, sheet)
+        _print_notes(console, found)
+    if write_calibration is not None:
+        # last: where it cannot be fitted, everything else is there
+        fit = fit_calibration(models[0])
+        counted = f"{models[0].p.size:,} forecasts of {models[0].model}, {about}"
+        written(write_calibration, fit, f"Fitted by bed evaluate on {counted}")
+        notes.print(
+            f"Calibration: slope {fit.slope:.3f}, intercept {fit.intercept:.3f}, slope of updates "
+            f"{fit.update_slope:.3f}; in {write_calibration}",
+            markup=False,
+        )
 
 
 def _transfer(

@@ -53,7 +53,8 @@ def fit_calibration(forecasts: Forecasts) -> CalibrationFit:
 
     Raises:
         DataError: where all labels are of one class, or higher forecasts go with fewer ones, which
-            no mending map with a slope above 0 can follow.
+            no mending map with a slope above 0 can follow; where sweeps are fewer than ten, or of
+            one class.
     """
     platt = platt_fit(forecasts.p, forecasts.label)
     if not platt.a > 0:
@@ -71,10 +72,16 @@ def fit_calibration(forecasts: Forecasts) -> CalibrationFit:
         after.append(mended[:, 1:].ravel())
         num_updates = of.p.shape[1] - 1
         label.append(np.repeat(of.label, num_updates))
-        case.append(np.repeat([f"{domain} {unit}" for unit in of.unit], num_updates))
-    slope = fit_slope(
-        np.concatenate(before), np.concatenate(after), np.concatenate(label), np.concatenate(case)
-    )
+        case.append(np.repeat([f"{domain} {row}" for row in range(len(of.p))], num_updates))
+    try:
+        slope = fit_slope(
+            np.concatenate(before),
+            np.concatenate(after),
+            np.concatenate(label),
+            np.concatenate(case),
+        )
+    except DataError as error:
+        raise DataError(f"the sweeps of {forecasts.model!r}: {error}") from error
     return CalibrationFit(platt.a, platt.b, slope.slope)
 
 
@@ -89,9 +96,12 @@ def write_calibration(path: Path, fit: CalibrationFit, about: str) -> None:
     Raises:
         DataError: where it cannot be written.
     """
+    # a comment of TOML holds no control characters
+    line = "".join(letter if letter.isprintable() else " " for letter in about)
     text = (
-        f"# {' '.join(about.split())}\n\n[calibration]\nslope = {fit.slope!r}\n"
-        f"intercept = {fit.intercept!r}\n\n[policy]\nslope = {fit.update_slope!r}\n"
+        f"# {line}\n\n[calibration]\nslope = {float(fit.slope)!r}\n"
+        f"intercept = {float(fit.intercept)!r}\n\n"
+        f"[policy]\nslope = {float(fit.update_slope)!r}\n"
     )
     with written_whole(path) as beside:
         beside.write_text(text, encoding="utf-8")
@@ -109,7 +119,8 @@ def read_calibration(path: Path) -> CalibrationFit:
         raise DataError(f"{path}: cannot be read as a calibration: {error}") from error
     values = []
     for table, key in _KEYS:
-        value = tables.get(table, {}).get(key)
+        of_table = tables.get(table)
+        value: Any = of_table.get(key) if isinstance(of_table, dict) else None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not math.isfinite(value) or (key == "slope" and value <= 0):
             needed = "a finite number" + (" above 0" if key == "slope" else "")

@@ -1,7 +1,7 @@
 """Are these beliefs any good? All tables of an evaluation in one dataset."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -9,7 +9,7 @@ import xarray as xr
 
 from bed import __version__
 from bed.errors import DataError
-from bed.evaluation.forecasts import Forecasts
+from bed.evaluation.forecasts import MACRO, Forecasts
 from bed.evaluation.resampling import paired_retention
 from bed.evaluation.scores import STATISTICS
 from bed.evaluation.scoring import (
@@ -72,8 +72,8 @@ def evaluate(
         `retention_note`; `coverage` over (model,), its share of all rows.
 
     Raises:
-        DataError: for no models, two of one name, labels of one class, sweeps of unequal length, or
-            models of a transfer that are not there.
+        DataError: for no models, two of one name or with different labels of an episode, labels of
+            one class, sweeps of unequal length, or models of a transfer that are not there.
     """
     if not models:
         raise DataError("no forecasts of any model: at least one is needed")
@@ -82,6 +82,7 @@ def evaluate(
         raise DataError(f"models {names} hold a duplicate name; rename one")
     if num_draws < 1 or num_smooth < 1:
         raise DataError(f"{num_draws} and {num_smooth} draws: at least one of each is needed")
+    _check_labels(models)
     if BASE_RATE not in names:
         models = [*models, _base_rate(models)]
     weights = Weights(num_draws, num_smooth, seed)
@@ -97,11 +98,29 @@ def evaluate(
     rows = {key for model in models for key in model.questions()}
     parts.append(xr.Dataset({"coverage": (("model",), [of.p.size / len(rows) for of in models])}))
     attrs = {"seed": seed, "draws": num_draws, "smooth_draws": num_smooth, "bed": __version__}
-    return xr.merge(parts, combine_attrs="drop").assign_attrs(attrs)
+    return xr.merge(parts, join="exact", combine_attrs="drop").assign_attrs(attrs)
+
+
+def _check_labels(models: Sequence[Forecasts]) -> None:
+    """Raise where two models disagree on what came true."""
+    truths: dict[tuple[str, str], tuple[float, str]] = {}
+    for model in models:
+        for (domain, episode, _), label in zip(
+            model.questions(), model.label.tolist(), strict=True
+        ):
+            truth, other = truths.setdefault((domain, episode), (label, model.model))
+            if truth != label:
+                raise DataError(
+                    f"models {other!r} and {model.model!r} give episode {episode!r} of {domain!r} "
+                    f"the labels {truth:g} and {label:g}; one must be wrong"
+                )
 
 
 def _base_rate(models: Sequence[Forecasts]) -> Forecasts:
-    """Return the forecast that is each domain's share of ones, on every row that any model has."""
+    """Return the forecast that is each domain's share of ones, on every row that any model has.
+
+    It abstains: rows of several models need not be whole sweeps, and nothing moves it.
+    """
     seen: set[tuple[str, str, int]] = set()
     parts = []
     for model in models:
@@ -113,7 +132,7 @@ def _base_rate(models: Sequence[Forecasts]) -> Forecasts:
     for domain in whole.domains:
         here = whole.domain == domain
         p[here] = whole.label[here].mean()
-    return whole.with_p(p)
+    return replace(whole.with_p(p), abstains=True)
 
 
 def _calibrated(models: Sequence[Forecasts], weights: Weights, seed: int) -> xr.Dataset:
@@ -130,7 +149,9 @@ def _calibrated(models: Sequence[Forecasts], weights: Weights, seed: int) -> xr.
         return note
     table = score_table(fitted, weights)[["score", "lo", "hi"]]
     renamed = table.rename({"score": "platt_score", "lo": "platt_lo", "hi": "platt_hi"})
-    return xr.merge([note, renamed.reindex(model=names)])
+    domains = sorted({domain for model in models for domain in model.domains})
+    whole = renamed.reindex(model=names, domain=[MACRO, *domains])
+    return xr.merge([note, whole], join="exact")
 
 
 def _retention(models: Sequence[Forecasts], weights: Weights, transfer: Transfer) -> xr.Dataset:
@@ -159,7 +180,9 @@ def _retention(models: Sequence[Forecasts], weights: Weights, transfer: Transfer
             except DataError as error:
                 notes[d, s] = str(error)
                 continue
-            for end, value in zip(table, (found.point, found.lo, found.hi), strict=True):
+            is_bounded = np.unique(left.unit).size > 1
+            ends = (found.lo, found.hi) if is_bounded else (np.nan, np.nan)
+            for end, value in zip(table, (found.point, *ends), strict=True):
                 table[end][d, s] = value
     dims = ("held_out", "retained")
     variables: dict[str, Any] = {f"retention{end}": (dims, of) for end, of in table.items()}

@@ -1,15 +1,19 @@
 """Forecasts whose outcomes are known: read from a table and checked, row by row.
 
 A row is one forecast: episode, domain, k (how many stubs were shown), p and label. Optional columns
-are model, unit (what the split and the bootstrap resample), and of the stub shown last its tier,
-verdict and stub (a name). An episode with several rows is a sweep, and holds every k from 0 on.
+are model, unit (what the split and the bootstrap resample), of the stub shown last its tier,
+verdict and stub (a name), and whether the model abstains. An episode with several rows is a sweep,
+and holds every k from 0 on, unless its model abstains. White space around a text does not count.
 """
 
+import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +22,8 @@ from bed.atomic import written_whole
 from bed.errors import DataError
 from bed.evaluation.statistic import Array
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 __all__ = [
+    "MACRO",
     "ForecastFile",
     "Forecasts",
     "Sweeps",
@@ -33,8 +35,11 @@ __all__ = [
 Integers = NDArray[np.int64]
 Texts = NDArray[np.str_]
 
+MACRO: Final = "macro"
+"""Stands for the mean over domains, in place of a domain's name."""
+
 _REQUIRED: Final = ("episode", "domain", "k", "p", "label")
-_OPTIONAL: Final = ("model", "unit", "tier", "verdict", "stub")
+_OPTIONAL: Final = ("model", "unit", "tier", "verdict", "stub", "abstains")
 _VERDICTS: Final = {
     "supporting": "supporting",
     "supported": "supporting",
@@ -47,6 +52,9 @@ _VERDICTS: Final = {
     "": "",
 }
 _UNNAMED: Final = "forecasts"
+_FLAGS: Final = {"true": 1.0, "false": 0.0}
+_EXACT: Final = 2.0**53
+"""Below it a float holds every whole number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +91,8 @@ class Forecasts:
         label: theta, 0 or 1.
         tier: relevance of the stub shown last, 1 the most relevant; 0 where unknown.
         verdict: what that stub's result says of the target; empty where unknown.
-        abstains: whether it forecasts some rows only, by its nature; then it has no sweeps.
+        abstains: whether it forecasts some rows only, by its nature, or the same whatever is shown;
+            then it has no sweeps.
     """
 
     model: str
@@ -198,20 +207,13 @@ def read_forecasts(path: Path) -> ForecastFile:
             value that cannot be; the message names the row, counted from 1 without the header, the
             column and the mend.
     """
-    table = _table(path)
-    if lacking := [name for name in _REQUIRED if name not in table.columns]:
-        raise DataError(
-            f"{path}: column {lacking[0]!r} is missing; give {', '.join(_REQUIRED)} and, if you "
-            f"like, {', '.join(_OPTIONAL)} (it has {', '.join(map(str, table.columns))})"
-        )
-    if table.empty:
-        raise DataError(f"{path}: has no rows, at least one forecast is needed")
+    columns = _columns(path)
     try:
-        models = split_models({name: table[name].tolist() for name in table.columns})
+        models = split_models(columns)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     known = (*_REQUIRED, *_OPTIONAL)
-    return ForecastFile(models, tuple(str(name) for name in table.columns if name not in known))
+    return ForecastFile(models, tuple(name for name in columns if name not in known))
 
 
 def split_models(columns: Mapping[str, Sequence[Any]]) -> tuple[Forecasts, ...]:
@@ -221,9 +223,18 @@ def split_models(columns: Mapping[str, Sequence[Any]]) -> tuple[Forecasts, ...]:
         columns: name -> values, all of one length; others than the module's are ignored.
 
     Raises:
-        DataError: for a value that cannot be, naming row and column.
+        DataError: for no rows, a column that is missing, a value that cannot be, an episode that is
+            there twice or contradicts itself, and sweeps of unequal length.
     """
+    if lacking := [name for name in _REQUIRED if name not in columns]:
+        raise DataError(
+            f"column {lacking[0]!r} is missing; give {', '.join(_REQUIRED)} and, if you like, "
+            f"{', '.join(_OPTIONAL)} (it has {', '.join(columns) or 'none'})"
+        )
     count = len(columns["p"])
+    if not count:
+        raise DataError("has no rows, at least one forecast is needed")
+    blank = [None] * count
     model = _texts(columns.get("model", [_UNNAMED] * count), "model")
     episode = _texts(columns["episode"], "episode")
     values: dict[str, NDArray[Any]] = {
@@ -232,73 +243,125 @@ def split_models(columns: Mapping[str, Sequence[Any]]) -> tuple[Forecasts, ...]:
         "unit": _texts(columns["unit"], "unit") if "unit" in columns else episode,
         "k": _wholes(columns["k"], "k"),
         "p": _numbers(columns["p"], "p"),
-        "label": _numbers(columns["label"], "label"),
-        "tier": _tiers(columns.get("tier", [None] * count)),
-        "verdict": _verdicts(columns.get("verdict", [""] * count)),
+        "label": _flags(columns["label"], "label", "is not a binary label: use 0 or 1"),
+        "tier": _tiers(columns.get("tier", blank)),
+        "verdict": _verdicts(columns.get("verdict", blank)),
     }
-    _require(values["p"], (np.abs(values["p"] - 0.5) <= 0.5), "p", "is outside [0, 1]")
-    _require(
-        values["label"],
-        np.isin(values["label"], (0.0, 1.0)),
-        "label",
-        "is not a binary label: use 0 or 1",
-    )
-    _check_rows(model, values)
-    stubs = columns.get("stub")
-    if stubs is not None:
-        _check_stubs(model, values, stubs)
-    names = list(dict.fromkeys(model.tolist()))
-    return tuple(
-        Forecasts(name, **{key: column[model == name] for key, column in values.items()})
-        for name in names
-    )
+    is_share = (values["p"] >= 0) & (values["p"] <= 1)
+    _require(columns["p"], is_share, "p", "is outside [0, 1]; give the probability of label 1")
+    fault = "stands for the mean over domains; rename the domain"
+    _require(columns["domain"], values["domain"] != MACRO, "domain", fault)
+    abstains = _abstains(columns.get("abstains", blank))
+    _check_rows(model, values, abstains)
+    _check_stubs(model, values, columns.get("stub", blank))
+    found = []
+    for name in dict.fromkeys(model.tolist()):
+        here = model == name
+        own = {key: column[here] for key, column in values.items()}
+        found.append(Forecasts(name, **own, abstains=bool(abstains[here][0])))
+        # for its errors: sweeps of unequal length belong to what cannot be
+        found[-1].sweeps()
+    return tuple(found)
 
 
-def _table(path: Path) -> "pd.DataFrame":
-    import pandas as pd
+Columns = dict[str, Sequence[Any]]
+
+
+def _columns(path: Path) -> Columns:
     from pyarrow import ArrowException
 
+    readers = {".parquet": _of_parquet, ".csv": _of_csv, ".jsonl": _of_json_lines}
     kind = path.suffix.lower()
+    if kind not in readers:
+        raise DataError(f"{path}: must end in .parquet, .csv or .jsonl, for the form of the table")
     try:
-        if kind == ".parquet":
-            return pd.read_parquet(path)
-        if kind == ".csv":
-            return pd.read_csv(path, dtype=str, keep_default_na=False)
-        if kind == ".jsonl":
-            return pd.DataFrame(list(_json_rows(path)), dtype=object)
-    except (OSError, UnicodeDecodeError, ValueError, ArrowException) as error:
+        return readers[kind](path)
+    except (OSError, ValueError, csv.Error, ArrowException) as error:
         raise DataError(f"{path}: cannot be read as {kind[1:]}: {error}") from error
-    raise DataError(f"{path}: must end in .parquet, .csv or .jsonl, for the form of the table")
 
 
-def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        if line.strip():
-            row = json.loads(line)
-            if not isinstance(row, dict):
-                raise ValueError(f"line {number} is no JSON object")
-            yield row
+def _of_parquet(path: Path) -> Columns:
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(path) as file:
+        table = file.read()
+    _require_unique(table.column_names)
+    return {name: table.column(name).to_pylist() for name in table.column_names}
+
+
+def _of_csv(path: Path) -> Columns:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, strict=True)
+        header = [cell.strip() for cell in next(rows, [])]
+        for separator, called in ((";", "semicolons"), ("\t", "tabs")):
+            if len(header) == 1 and separator in header[0]:
+                raise ValueError(f"cells are parted by {called}; save the table with commas")
+        _require_unique(header)
+        body = [row for row in rows if row]
+    for place, row in enumerate(body):
+        if len(row) != len(header):
+            raise ValueError(
+                f"row {place + 1} has {len(row)} cells under {len(header)} columns; quote texts "
+                "that hold a comma"
+            )
+    return {name: [row[place] for row in body] for place, name in enumerate(header)}
+
+
+def _of_json_lines(path: Path) -> Columns:
+    rows: list[dict[str, Any]] = []
+    # not splitlines: a text may hold other separators, such as U+2028
+    lines = path.read_text(encoding="utf-8-sig").split("\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line, object_pairs_hook=_object)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"line {number}: {error}") from error
+        if not isinstance(row, dict):
+            raise ValueError(f"line {number} is no JSON object; give one a forecast")
+        rows.append(row)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    _require_unique(name for name, _ in pairs)
+    return dict(pairs)
+
+
+def _require_unique(names: Iterable[str]) -> None:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"column {twice[0]!r} is there twice: a duplicate; keep one")
 
 
 def _at(place: int, column: str, value: object, fault: str) -> DataError:
     return DataError(f"row {place + 1}, column {column!r}: {value!r} {fault}")
 
 
-def _require(values: NDArray[Any], fits: NDArray[np.bool_], column: str, fault: str) -> None:
+def _require(values: Sequence[Any], fits: NDArray[np.bool_], column: str, fault: str) -> None:
     if not fits.all():
         place = int(np.flatnonzero(~fits)[0])
-        raise _at(place, column, values[place].item(), fault)
+        raise _at(place, column, values[place], fault)
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or value == "" or value != value
+    if isinstance(value, str):
+        return not value.strip()
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        # pandas' NA cannot say whether it is equal to itself
+        return True
 
 
 def _texts(values: Sequence[Any], column: str) -> Texts:
     for place, value in enumerate(values):
-        if _is_missing(value) or not str(value).strip():
+        if _is_missing(value):
             raise _at(place, column, value, "is missing; give it a text")
-    return np.array([str(value) for value in values], dtype=np.str_)
+        if not isinstance(value, str | Real):
+            raise _at(place, column, value, "is no text")
+    return np.array([str(value).strip() for value in values], dtype=np.str_)
 
 
 def _numbers(values: Sequence[Any], column: str) -> Array:
@@ -307,31 +370,50 @@ def _numbers(values: Sequence[Any], column: str) -> Array:
         if _is_missing(value):
             raise _at(place, column, value, "is missing or NaN; leave failed forecasts out")
         try:
-            found[place] = float(value)
-        except (TypeError, ValueError) as error:
+            found[place] = _number(value)
+        except (TypeError, ValueError, OverflowError) as error:
             raise _at(place, column, value, "is not a number") from error
-    _require(found, np.isfinite(found), column, "is not finite")
+    _require(values, np.isfinite(found), column, "is missing or not finite")
     return found
 
 
-def _wholes(values: Sequence[Any], column: str, least: int = 0) -> Integers:
+def _number(value: Any) -> float:
+    """Return a number, also one that is written as text; a flag is none."""
+    if isinstance(value, bool | np.bool_) or (isinstance(value, str) and "_" in value):
+        raise TypeError
+    return float(value)
+
+
+def _wholes(values: Sequence[Any], column: str, least: int = 0, hint: str = "") -> Integers:
     found = _numbers(values, column)
-    fault = f"is not a whole number of {least} or more"
-    _require(found, (found == np.floor(found)) & (found >= least), column, fault)
+    is_whole = (found == np.floor(found)) & (found >= least) & (found < _EXACT)
+    _require(values, is_whole, column, f"is not a whole number of {least} or more{hint}")
     return found.astype(np.int64)
+
+
+def _flags(values: Sequence[Any], column: str, fault: str) -> Array:
+    """Return 0 or 1 for what is one of them, or true or false."""
+    words = [_FLAGS.get(str(value).strip().lower(), value) for value in values]
+    found = _numbers(words, column)
+    _require(values, np.isin(found, (0.0, 1.0)), column, fault)
+    return found
+
+
+def _filled(values: Sequence[Any], default: object) -> tuple[list[Any], NDArray[np.bool_]]:
+    """Return values with the default where one is missing, and where that is."""
+    missing = np.array([_is_missing(value) for value in values])
+    return [default if gone else v for v, gone in zip(values, missing, strict=True)], missing
 
 
 def _tiers(values: Sequence[Any]) -> Integers:
     """Return tiers, 0 where none is given."""
-    given = [place for place, value in enumerate(values) if not _is_missing(value)]
-    found = np.zeros(len(values), dtype=np.int64)
-    for place in given:
-        try:
-            found[place] = _wholes([values[place]], "tier", least=1)[0]
-        except DataError as error:
-            fault = "is not a whole number of 1 or more; 1 is the most relevant"
-            raise _at(place, "tier", values[place], fault) from error
-    return found
+    filled, missing = _filled(values, 1)
+    return np.where(missing, 0, _wholes(filled, "tier", 1, "; 1 is the most relevant"))
+
+
+def _abstains(values: Sequence[Any]) -> NDArray[np.bool_]:
+    flags = _flags(_filled(values, 0)[0], "abstains", "is neither true nor false")
+    return flags.astype(np.bool_)
 
 
 def _verdicts(values: Sequence[Any]) -> Texts:
@@ -345,22 +427,28 @@ def _verdicts(values: Sequence[Any]) -> Texts:
     return np.array(found, dtype=np.str_)
 
 
-def _check_rows(model: Texts, values: Mapping[str, NDArray[Any]]) -> None:
-    """Raise for a forecast that is there twice, and an episode that contradicts itself."""
+def _check_rows(
+    model: Texts, values: Mapping[str, NDArray[Any]], abstains: NDArray[np.bool_]
+) -> None:
+    """Raise for a forecast that is there twice, and for rows that contradict each other."""
+    k, unit = values["k"].tolist(), values["unit"].tolist()
+    label = values["label"].astype(np.int64).tolist()
     names = zip(model.tolist(), values["domain"].tolist(), values["episode"].tolist(), strict=True)
-    first: dict[tuple[str, str, str], int] = {}
-    seen: dict[tuple[tuple[str, str, str], int], int] = {}
-    for place, (name, k) in enumerate(zip(names, values["k"].tolist(), strict=True)):
-        earlier = seen.setdefault((name, k), place)
-        if earlier != place:
-            fault = f"is there twice for episode {name[2]!r} (row {earlier + 1}): a duplicate"
-            raise _at(place, "k", k, fault)
-        start = first.setdefault(name, place)
-        for column in ("label", "unit"):
-            here, before = values[column][place], values[column][start]
-            if here != before:
-                fault = f"contradicts row {start + 1} of episode {name[2]!r}: {before.item()!r}"
-                raise _at(place, column, here.item(), fault)
+    first: dict[str, dict[Any, int]] = {"row": {}, "model": {}, "episode": {}}
+    for place, (whose, domain, episode) in enumerate(names):
+        row = (whose, domain, episode, k[place])
+        if (earlier := first["row"].setdefault(row, place)) != place:
+            fault = f"is there twice for episode {episode!r} (row {earlier + 1}): a duplicate"
+            raise _at(place, "k", k[place], fault)
+        start = first["episode"].setdefault((domain, episode), place)
+        for column, of in (("label", label), ("unit", unit)):
+            if of[place] != of[start]:
+                fault = f"contradicts row {start + 1} of episode {episode!r}: {of[start]!r}"
+                raise _at(place, column, of[place], fault)
+        start = first["model"].setdefault(whose, place)
+        if abstains[place] != abstains[start]:
+            fault = f"contradicts row {start + 1} of model {whose!r}"
+            raise _at(place, "abstains", bool(abstains[place]), fault)
 
 
 def _check_stubs(model: Texts, values: Mapping[str, NDArray[Any]], stubs: Sequence[Any]) -> None:
@@ -388,7 +476,9 @@ def write_forecasts(path: Path, models: Sequence[Forecasts]) -> None:
     import pandas as pd
 
     tables = [
-        pd.DataFrame({name: getattr(of, name) for name in _COLUMNS}).assign(model=of.model)
+        pd.DataFrame({name: getattr(of, name) for name in _COLUMNS}).assign(
+            model=of.model, abstains=of.abstains
+        )
         for of in models
     ]
     table = pd.concat(tables, ignore_index=True)

@@ -1,6 +1,7 @@
 """What probes of a belief show, as a table with intervals over resampled units."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 from bed.domains import canonical
 from bed.estimators import FactoredEIG
 from bed.evaluation.consistency import POSITIONS, composition_residual, position_bias
+from bed.evaluation.forecasts import MACRO
 from bed.evaluation.probes import coherence_probe, composition_probe, position_probe
-from bed.evaluation.resampling import Bootstrap, macro_intervals, percentile_ci
-from bed.evaluation.scoring import MACRO, Weights
+from bed.evaluation.resampling import Interval, macro_intervals, percentile_ci
+from bed.evaluation.scoring import Weights, known_intervals
 from bed.evaluation.statistic import Array, ratio
 from bed.evidence import Episode
 from bed.protocols import BeliefModel, OutcomeSimulator
@@ -71,12 +73,10 @@ def probe_table(
         if not of:
             continue
         found = _means(of, value, weights)
-        ends = {name: (i.point, i.lo, i.hi) for name, i in found.domains.items()}
-        ends[MACRO] = (found.point, found.lo, found.hi)
         if PROBES[row] == "composition":
-            ends[MACRO] = (abs(found.point), *percentile_ci(np.abs(found.draws)))
-        for name, numbers in ends.items():
-            for end, number in zip(table, numbers, strict=True):
+            found[MACRO] = _absolute(found[MACRO])
+        for name, interval in found.items():
+            for end, number in zip(table, (interval.point, interval.lo, interval.hi), strict=True):
                 table[end][row, domains.index(name)] = number
         names = [canonical(episode.target.domain) for episode in of]
         count[row] = [len(names), *(names.count(domain) for domain in domains[1:])]
@@ -101,15 +101,25 @@ def _residuals(episodes: Sequence[Episode], forecasts: Mapping[str, Mapping[str,
     return found
 
 
-def _means(episodes: Sequence[Episode], values: Array, weights: Weights) -> Bootstrap:
+def _absolute(signed: Interval) -> Interval:
+    """Return the interval of the absolute value."""
+    ends = (signed.lo, signed.hi)
+    if not np.isnan(ends).any():
+        ends = percentile_ci(np.abs(signed.draws))
+    return replace(signed, point=abs(signed.point), lo=ends[0], hi=ends[1])
+
+
+def _means(episodes: Sequence[Episode], values: Array, weights: Weights) -> dict[str, Interval]:
     """Return means by domain and over domains."""
     names: NDArray[np.str_] = np.array([canonical(of.target.domain) for of in episodes])
     units = np.array([of.unit for of in episodes])
+    resampled: dict[str, NDArray[np.str_]] = {}
     points: dict[str, float] = {}
     draws: dict[str, Array] = {}
     for domain in sorted(set(names.tolist())):
         here = names == domain
         drawn = weights.of(domain, units[here])
+        resampled[domain] = units[here]
         points[domain] = float(values[here].mean())
         draws[domain] = ratio(drawn @ values[here], drawn.sum(axis=1))
-    return macro_intervals(points, draws)
+    return known_intervals(macro_intervals, resampled, points, draws)

@@ -1,10 +1,13 @@
 """How good forecasts are, as tables: a row a model, macro-averages and domains, with intervals.
 
 Statistics are those of `bed.evaluation.scores`. A bootstrap draw resamples whole units within each
-domain, the same ones for every model that forecasts the same rows.
+domain, the same ones for every model that forecasts the same units. Where a domain has one unit
+only, all draws are the same: it gets no interval, and the mean over domains gets none with it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +15,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bed.errors import DataError
-from bed.evaluation.forecasts import Forecasts
+from bed.evaluation.forecasts import MACRO, Forecasts, Texts
 from bed.evaluation.platt import crossfit_platt, random_folds
 from bed.evaluation.resampling import Bootstrap, Interval, bootstrap_macro, paired_difference
 from bed.evaluation.resampling import unit_weights as resampled
@@ -33,12 +36,11 @@ __all__ = [
     "cross_fitted",
     "curves",
     "differences",
+    "known_intervals",
     "paired",
     "score_table",
 ]
 
-MACRO: Final = "macro"
-"""Stands for the mean over domains."""
 COMPARED: Final = ("brier", "log_score", "auroc")
 """Statistics of which differences between models are shown."""
 
@@ -47,7 +49,7 @@ _GRID: Final = np.linspace(0.0, 1.0, 101)
 
 
 class Weights:
-    """Bootstrap weights by domain, drawn once for all who ask about the same units.
+    """Bootstrap weights by domain: the same draws for all who ask about the same units.
 
     Args:
         num_draws: of all statistics but the smooth calibration error.
@@ -57,9 +59,11 @@ class Weights:
 
     def __init__(self, num_draws: int, num_smooth: int, seed: int) -> None:
         self.num_draws, self.num_smooth, self.seed = num_draws, num_smooth, seed
-        self._drawn: dict[tuple[str, tuple[str, ...]], Array] = {}
+        self._by_unit: dict[tuple[str, tuple[str, ...]], Array] = {}
+        # of each domain the latest alone: they take much memory
+        self._latest: dict[str, tuple[Texts, Array]] = {}
 
-    def of(self, domain: str, units: NDArray[np.str_], statistic: str = "") -> Array:
+    def of(self, domain: str, units: Texts, statistic: str = "") -> Array:
         """Return weights, shape (draws, n).
 
         Args:
@@ -67,11 +71,50 @@ class Weights:
             units: of its forecasts, shape (n,).
             statistic: the one they are for.
         """
-        key = (domain, tuple(units.tolist()))
-        if key not in self._drawn:
+        latest = self._latest.get(domain)
+        if latest is None or not np.array_equal(latest[0], units):
+            latest = self._latest[domain] = (units, self._drawn(domain, units))
+        return latest[1][: self.num_smooth if statistic == _SLOW else self.num_draws]
+
+    def _drawn(self, domain: str, units: Texts) -> Array:
+        names, place = np.unique(units, return_inverse=True)
+        key = (domain, tuple(names.tolist()))
+        if key not in self._by_unit:
             seed = derive_seed(self.seed, "evaluate", domain)
-            self._drawn[key] = resampled(key[1], max(self.num_draws, self.num_smooth), seed)
-        return self._drawn[key][: self.num_smooth if statistic == _SLOW else self.num_draws]
+            num_draws = max(self.num_draws, self.num_smooth)
+            self._by_unit[key] = resampled(key[1], num_draws, seed)
+        return np.take(self._by_unit[key], place, axis=1)
+
+
+def known_intervals(
+    compute: Callable[..., Bootstrap], units: Mapping[str, Texts], *given: Mapping[str, Any]
+) -> dict[str, Interval]:
+    """Return the intervals of domains and of their mean ("macro") as far as they are defined.
+
+    Args:
+        compute: returns the intervals; raises DataError where one is undefined.
+        units: name of a domain -> what its draws resample.
+        given: what `compute` takes, each of the same domains.
+    """
+    try:
+        return _bounded(compute(*given), units)
+    except DataError:
+        alone = units if len(units) > 1 else ()
+    found: dict[str, Interval] = {}
+    for name in alone:
+        here = known_intervals(compute, {name: units[name]}, *({name: of[name]} for of in given))
+        found |= {key: interval for key, interval in here.items() if key == name}
+    return found
+
+
+def _bounded(found: Bootstrap, units: Mapping[str, Texts]) -> dict[str, Interval]:
+    """Return the intervals, those that rest on one unit alone without bounds."""
+    lone = {name for name, of in units.items() if np.unique(of).size == 1}
+    unbounded = {*lone, MACRO} if lone else lone
+    return {
+        name: replace(of, lo=np.nan, hi=np.nan) if name in unbounded else of
+        for name, of in {MACRO: found, **found.domains}.items()
+    }
 
 
 def score_table(models: Sequence[Forecasts], weights: Weights) -> xr.Dataset:
@@ -83,11 +126,13 @@ def score_table(models: Sequence[Forecasts], weights: Weights) -> xr.Dataset:
 
     Returns:
         `score`, `lo`, `hi`, `dropped` (draws left undefined) over (model, domain, statistic), NaN
-        where a model has no forecasts of a domain; `rows` and `units` over (model, domain). The
-        domain "macro" is the mean over those that the model forecasts.
+        where a model has no forecasts of a domain, and bounds where one unit is all there is;
+        `rows` and `units` over (model, domain). The domain "macro" is the mean over those that the
+        model forecasts.
 
     Raises:
-        DataError: for labels of one class in a domain, and forecasts that cannot be.
+        DataError: for labels of one class in a domain, unless the model abstains: then what is
+            undefined is NaN.
     """
     domains = _domains(models)
     shape = (len(models), len(domains), len(STATISTICS))
@@ -95,12 +140,24 @@ def score_table(models: Sequence[Forecasts], weights: Weights) -> xr.Dataset:
     for m, model in enumerate(models):
         posed = {name: model.rows(model.domain == name) for name in model.domains}
         pairs = {name: (of.p, of.label) for name, of in posed.items()}
+        units = {name: of.unit for name, of in posed.items()}
+        many, few = (
+            {name: weights.of(name, of, kind) for name, of in units.items()} for kind in ("", _SLOW)
+        )
         for s, (statistic, function) in enumerate(STATISTICS.items()):
-            drawn = {name: weights.of(name, of.unit, statistic) for name, of in posed.items()}
+            drawn = few if statistic == _SLOW else many
+            score = partial(bootstrap_macro, function)
             try:
-                found = bootstrap_macro(function, pairs, drawn)
+                found = (
+                    known_intervals(score, units, pairs, drawn)
+                    if model.abstains
+                    else _bounded(score(pairs, drawn), units)
+                )
             except DataError as error:
-                raise DataError(f"model {model.model!r}, {statistic}: {error}") from error
+                raise DataError(
+                    f"model {model.model!r}, column 'label', {statistic}: {error}; leave out a "
+                    "domain of one class"
+                ) from error
             _fill(table, (m, s), domains, found)
     dims = ("model", "domain", "statistic")
     counted = ("model", "domain")
@@ -133,14 +190,15 @@ def _here(model: Forecasts, domain: str) -> Forecasts:
 
 
 def _fill(
-    table: Mapping[str, NDArray[Any]], at: tuple[int, int], domains: Sequence[str], found: Bootstrap
+    table: Mapping[str, NDArray[Any]],
+    at: tuple[int, int],
+    domains: Sequence[str],
+    found: Mapping[str, Interval],
 ) -> None:
-    intervals: dict[str, Interval] = {MACRO: found, **found.domains}
-    for d, domain in enumerate(domains):
-        if (interval := intervals.get(domain)) is not None:
-            values = (interval.point, interval.lo, interval.hi, interval.num_dropped)
-            for name, value in zip(("score", "lo", "hi", "dropped"), values, strict=True):
-                table[name][at[0], d, at[1]] = value
+    for domain, of in found.items():
+        values = (of.point, of.lo, of.hi, of.num_dropped)
+        for name, value in zip(("score", "lo", "hi", "dropped"), values, strict=True):
+            table[name][at[0], domains.index(domain), at[1]] = value
 
 
 def cross_fitted(model: Forecasts, seed: int) -> Forecasts:
@@ -151,13 +209,13 @@ def cross_fitted(model: Forecasts, seed: int) -> Forecasts:
         seed: of the halves.
 
     Raises:
-        DataError: where a half holds one class only.
+        DataError: where a half holds one class only, or nothing.
     """
     p = np.empty(model.p.size)
     for domain in model.domains:
         here = model.domain == domain
-        folds = random_folds(model.unit[here].tolist(), derive_seed(seed, "folds", domain))
         try:
+            folds = random_folds(model.unit[here].tolist(), derive_seed(seed, "folds", domain))
             p[here] = crossfit_platt(model.p[here], model.label[here], folds)
         except DataError as error:
             raise DataError(f"model {model.model!r}, domain {domain!r}: {error}") from error
@@ -173,10 +231,8 @@ def differences(models: Sequence[Forecasts], weights: Weights) -> xr.Dataset:
 
     Returns:
         `difference`, `difference_lo`, `difference_hi` over (model, domain, statistic compared), the
-        model minus the first; `shared` rows over (model,).
-
-    Raises:
-        DataError: where two models give the same episode different labels.
+        model minus the first, NaN where it is undefined (one class, or minus infinity on both
+        sides); `shared` rows over (model,).
     """
     first, domains = models[0], _domains(models)
     shape = (len(models), len(domains), len(COMPARED))
@@ -188,11 +244,12 @@ def differences(models: Sequence[Forecasts], weights: Weights) -> xr.Dataset:
         if not m or not shared[m]:
             continue
         posed = {name: ours.domain == name for name in ours.domains}
-        drawn = {name: weights.of(name, ours.unit[here]) for name, here in posed.items()}
+        units = {name: ours.unit[here] for name, here in posed.items()}
+        drawn = {name: weights.of(name, of) for name, of in units.items()}
         triples = {name: (ours.label[h], ours.p[h], theirs.p[h]) for name, h in posed.items()}
         for s, statistic in enumerate(COMPARED):
-            found = paired_difference(STATISTICS[statistic], triples, drawn)
-            _fill(table, (m, s), domains, found)
+            differ = partial(paired_difference, STATISTICS[statistic])
+            _fill(table, (m, s), domains, known_intervals(differ, units, triples, drawn))
     dims = ("model", "domain", "compared")
     return xr.Dataset(
         {
@@ -206,24 +263,12 @@ def differences(models: Sequence[Forecasts], weights: Weights) -> xr.Dataset:
 
 
 def paired(a: Forecasts, b: Forecasts) -> tuple[Forecasts, Forecasts]:
-    """Return both models on the rows that they share, in the order of the first.
-
-    Raises:
-        DataError: where they give the same row different labels.
-    """
+    """Return both models on the rows that they share, in the order of the first."""
     keys = [of.questions() for of in (a, b)]
     place = {key: row for row, key in enumerate(keys[1])}
     pairs = [(row, place[key]) for row, key in enumerate(keys[0]) if key in place]
     ours, theirs = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    found = a.rows(ours), b.rows(theirs)
-    differ = np.flatnonzero(found[0].label != found[1].label)
-    if differ.size:
-        domain, episode, k = keys[0][ours[differ[0]]]
-        raise DataError(
-            f"models {a.model!r} and {b.model!r} give episode {episode!r} of {domain!r} (k = {k}) "
-            "different labels; one file must be wrong"
-        )
-    return found
+    return a.rows(ours), b.rows(theirs)
 
 
 def curves(models: Sequence[Forecasts]) -> xr.Dataset:
@@ -236,7 +281,8 @@ def curves(models: Sequence[Forecasts]) -> xr.Dataset:
         `bin_forecast`, `bin_share`, `bin_count` over (model, domain, bin), the reliability curve;
         `roc` over (model, domain, false_positive_rate), interpolated; `value`, `value_count` over
         (model, distinct), the distinct forecasts, NaN and 0 past their number; `by_k` over (model,
-        domain, k, statistic compared) and `by_k_rows`, for each number of stubs shown.
+        domain, k, statistic compared) and `by_k_rows`, for each number of stubs shown; its "macro"
+        is the mean over the model's domains, NaN where one of them lacks the k.
     """
     domains = _domains(models)
     stubs = sorted({k for model in models for k in model.k.tolist()})
@@ -288,7 +334,7 @@ def curves(models: Sequence[Forecasts]) -> xr.Dataset:
 
 def _upper(x: Array, y: Array) -> Array:
     """Return a rising curve on the grid; where it is vertical, its upper end."""
-    return np.interp(_GRID, x + np.arange(x.size) * 1e-12, y)
+    return np.interp(_GRID, x - np.arange(x.size)[::-1] * 1e-12, y)
 
 
 def _points(p: Array, label: Array) -> Array:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import xarray as xr
 
+from bed.evaluation.forecasts import MACRO
 from bed.evaluation.probing import PROBES
-from bed.evaluation.scoring import MACRO
 
 __all__ = ["Sheet", "sheets"]
 
@@ -82,7 +82,8 @@ def _scores(found: xr.Dataset) -> Sheet:
         "Brier: mean squared error, lower is better. Log score: mean log2 of the probability given "
         "to the truth, in bits, higher is better and -1 for a coin; minus infinity where a "
         "forecast of 0 or 1 was wrong. AUROC: how often a forecast of a 1 exceeds that of a 0. "
-        "macro: the mean over domains. 95% intervals resample whole units.",
+        "macro: the mean over domains. 95% intervals resample whole units; where a domain has one "
+        "unit only, it and the mean have none.",
         ("model", "domain", *(_NAMES[name] for name in names), "forecasts", "units"),
         tuple(rows),
     )
@@ -136,7 +137,7 @@ def _differences(found: xr.Dataset) -> Sheet:
 
 def _by_stubs(found: xr.Dataset) -> Sheet | None:
     stubs = [int(k) for k in found["k"].values if int(k) in _SHOWN_STUBS]
-    if len(found["k"]) < 2:
+    if len(found["k"]) < 2 or not stubs:
         return None
     rows = []
     for model in found["model"].values:
@@ -317,5 +318,7 @@ def _interval(point: float, lo: float, hi: float, digits: int = 3) -> str:
         return "-"
     if math.isnan(lo) or math.isnan(hi):
         return _number(point, digits)
-    mark = "" if lo <= point <= hi else "*"
+    # draws of a constant differ from it by rounding
+    is_inside = lo <= point <= hi or math.isclose(point, lo) or math.isclose(point, hi)
+    mark = "" if is_inside else "*"
     return f"{point:.{digits}f}{mark} [{lo:.{digits}f}, {hi:.{digits}f}]"

@@ -60,10 +60,13 @@ def sweep(
         told: is called as the asking goes on.
 
     Raises:
-        DataError: for no episodes, or where no model answers a sweep.
+        DataError: for no episodes or models, two episodes of one name in a domain, a result that
+            its domain cannot read, or where no model answers a sweep.
     """
     if not episodes:
         raise DataError("no episodes to ask about: at least one is needed")
+    if not models:
+        raise DataError("no models to ask: at least one is needed")
     by_domain: dict[str, list[Episode]] = {}
     for episode in episodes:
         by_domain.setdefault(canonical(episode.target.domain), []).append(episode)
@@ -71,6 +74,10 @@ def sweep(
         domain: max(Counter(len(of.pool) for of in part).items(), key=lambda item: item[::-1])[0]
         for domain, part in by_domain.items()
     }
+    for domain, part in by_domain.items():
+        twice, count = Counter(episode.id for episode in part).most_common(1)[0]
+        if count > 1:
+            raise DataError(f"episode {twice!r} of {domain!r} is a duplicate; rename or drop one")
     kept = [
         (domain, episode)
         for domain, part in by_domain.items()
@@ -115,5 +122,6 @@ def sweep(
             whole = Forecasts(name, p=p, **columns, abstains=abstains)
             found.append(whole.rows(kept_rows))
     if not found:
-        raise DataError(f"no model answers a whole sweep; the first: {next(iter(why.items()))}")
+        name, reason = next(iter(why.items()))
+        raise DataError(f"no model answers a whole sweep; {name!r}, the first: {reason}")
     return Swept(tuple(found), failed, why, len(episodes) - len(kept))

@@ -13,11 +13,11 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bed.errors import DataError
-from bed.evaluation.forecasts import Forecasts, Sweeps
+from bed.evaluation.forecasts import MACRO, Forecasts, Sweeps
 from bed.evaluation.relevance import relative_weight_by_tier, resampled_spearman
 from bed.evaluation.resampling import macro_intervals
 from bed.evaluation.revision import by_verdict, cumulative_to_truth, reaction
-from bed.evaluation.scoring import MACRO, Weights
+from bed.evaluation.scoring import Weights, known_intervals
 from bed.evaluation.statistic import Array
 from bed.evaluation.support import bootstrap_beta
 from bed.information import weight_of_evidence_db
@@ -48,7 +48,9 @@ def revision_table(models: Sequence[Forecasts], weights: Weights) -> xr.Dataset:
         `tier_x` and `tier_psi` (decibans) over (model, domain, rank); `verdict_db` over (model,
         domain, verdict) and `verdict_count`; `spearman` over (model, domain); `relative_weight`
         over (model, domain, tier); `cumulative_db` over (model, domain, shown). `beta`,
-        `verdict_db`, `spearman` and `relative_weight` come with `_lo` and `_hi`.
+        `verdict_db`, `spearman` and `relative_weight` come with `_lo` and `_hi`, NaN where one unit
+        is all there is. The domain is named `swept`; "macro" is the mean over the domains that have
+        the figure: for relevance, those that give every stub of their sweeps a tier.
 
     Raises:
         DataError: for sweeps of unequal length.
@@ -78,7 +80,7 @@ def revision_table(models: Sequence[Forecasts], weights: Weights) -> xr.Dataset:
     for m, found in enumerate(swept.values()):
         if not found:
             notes[m] = (
-                "it forecasts some rows only"
+                "no sweeps: its rows stand alone"
                 if models[m].abstains
                 else "no sweeps: no episode has more than one row"
             )
@@ -124,13 +126,15 @@ def _put(row: _Row, name: str, at: tuple[int, ...], values: Sequence[float]) -> 
 def _support(row: _Row, domains: Sequence[str], found: _Found, drawn: Mapping[str, Array]) -> str:
     """Fill in beta and its points, and return the reaction in words."""
     beta = bootstrap_beta({name: (list(of.p), of.label) for name, of in found.items()}, drawn)
-    _put(row, "beta", (), (beta.point, beta.lo, beta.hi))
+    is_bounded = all(np.unique(of.unit).size > 1 for of in found.values())
+    ends = (beta.lo, beta.hi) if is_bounded else (np.nan, np.nan)
+    _put(row, "beta", (), (beta.point, *ends))
     support = beta.support
     points = {name: (of.x, of.psi) for name, of in support.per_domain.items()}
     for name, both in {MACRO: (support.x, support.psi), **points}.items():
         for kind, values in zip(("tier_x", "tier_psi"), both, strict=True):
             row[kind][0, domains.index(name), : len(values)] = values
-    return reaction(beta.lo, beta.hi)
+    return reaction(*ends) if is_bounded else "cannot be told"
 
 
 def _cumulative(row: _Row, domains: Sequence[str], found: _Found) -> None:
@@ -151,7 +155,7 @@ def _verdicts(row: _Row, domains: Sequence[str], found: _Found, drawn: Mapping[s
             row["verdict_count"][0, 0, v] = sum(int(of.count.sum()) for of in those.values())
             points = {name: of.mean_db for name, of in those.items()}
             draws = {name: of.resampled(drawn[name]) for name, of in those.items()}
-            _fill(row, "verdict_db", domains, (v,), points, draws)
+            _fill(row, "verdict_db", domains, (v,), found, points, draws)
 
 
 def _relevance(
@@ -182,11 +186,9 @@ def _relevance(
         for t, mean in weights.means.items():
             relative[t][0][name] = mean
             relative[t][1][name] = resampled[:, weights.tiers.index(t)]
-    if points:
-        _fill(row, "spearman", domains, (), points, draws)
+    _fill(row, "spearman", domains, (), found, points, draws)
     for t, (means, resamples) in relative.items():
-        if means:
-            _fill(row, "relative_weight", domains, (tiers.index(t),), means, resamples)
+        _fill(row, "relative_weight", domains, (tiers.index(t),), found, means, resamples)
 
 
 def _fill(
@@ -194,10 +196,11 @@ def _fill(
     name: str,
     domains: Sequence[str],
     at: tuple[int, ...],
+    sweeps: _Found,
     points: Mapping[str, float],
     draws: Mapping[str, Array],
 ) -> None:
-    whole = macro_intervals(points, draws)
-    for domain, found in {MACRO: whole, **whole.domains}.items():
+    units = {domain: sweeps[domain].unit for domain in points}
+    for domain, found in known_intervals(macro_intervals, units, points, draws).items():
         place = (domains.index(domain), *at)
         _put(row, name, place, (found.point, found.lo, found.hi))
