@@ -157,12 +157,14 @@ def _points(found: xr.Dataset, variable: str, statistic: str) -> dict[str, float
     return {name: value for name, value in pairs if not math.isnan(value)}
 
 
+def _whole(found: xr.Dataset) -> xr.Dataset:
+    """Return the models that forecast every row: only their scores can be compared."""
+    return found.isel(model=found["coverage"].values == 1)
+
+
 def _best(found: xr.Dataset) -> str:
     """Say which model has the best Brier score among those that forecast every row."""
-    share = dict(
-        zip(found["model"].values.tolist(), found["coverage"].values.tolist(), strict=True)
-    )
-    brier = {name: of for name, of in _points(found, "score", "brier").items() if share[name] == 1}
+    brier = _points(_whole(found), "score", "brier")
     if not brier:
         return "No model forecasts every row, so their scores rest on different questions."
     best, *others = sorted(brier, key=brier.__getitem__)
@@ -172,7 +174,7 @@ def _best(found: xr.Dataset) -> str:
     following = f"{words}; {others[0]} follows with {_cell(found, others[0], 'brier')}"
     first = found["model"].values[0]
     if first not in (best, others[0]):
-        return f"{following}. Their difference has no interval: models are compared with {first} alone."
+        return f"{following}. Their difference is not known: all are compared with {first} alone."
     other = others[0] if best == first else best
     at = found.sel(model=other, domain=MACRO, compared="brier")
     point, lo, hi = (at[f"difference{end}"].item() for end in ("", "_lo", "_hi"))
@@ -186,7 +188,7 @@ def _best(found: xr.Dataset) -> str:
 
 
 def _against_base_rate(found: xr.Dataset) -> str:
-    brier = _points(found, "score", "brier")
+    brier = _points(_whole(found), "score", "brier")
     if BASE_RATE not in brier:
         return ""
     worse = [name for name, of in brier.items() if name != BASE_RATE and of >= brier[BASE_RATE]]
@@ -298,10 +300,12 @@ def _lines(found: xr.Dataset, about: str) -> Iterator[str]:
 def _facts(found: xr.Dataset) -> Iterator[str]:
     names = found["model"].values.tolist()
     domains = [name for name in found["domain"].values.tolist() if name != MACRO]
+    draws, smooth_draws = (found.attrs[name] for name in ("draws", "smooth_draws"))
     facts: dict[str, Any] = {
         "models": f"{len(names)}: {', '.join(names)}",
         "domains": f"{len(domains)}: {', '.join(domains)}",
-        "bootstrap": f"{found.attrs['draws']:,} draws, {found.attrs['smooth_draws']:,} for sMECE",
+        "bootstrap": f"{draws:,} draws, {smooth_draws:,} for sMECE; intervals are of 95%, and a * "
+        "marks a point outside its own",
         "seed": found.attrs["seed"],
         "bed": f"version {found.attrs['bed']}",
     }

@@ -21,6 +21,7 @@ from bed.engine.settings import (
     VerbalSettings,
 )
 from bed.errors import DataError
+from bed.evaluation.calibration import CalibrationFit, write_calibration
 from bed.serve import ServeSpec
 from tests.conftest import ROOT
 from tests.engine.files import written
@@ -160,6 +161,48 @@ def test_what_answers_depend_on_is_told_without_addresses_or_secrets(tmp_path: P
     assert "MY_KEY" not in str(found)
     faster = {**tables, "endpoints": {"judge": {"urls": ["http://127.0.0.1:8102"], "tries": 9}}}
     assert load_engine(written(tmp_path, faster)).identity() == found
+
+
+@pytest.mark.parametrize(
+    ("policy", "slope"),
+    [({}, 0.9), ({"policy": {"samples": 8}}, 0.9), ({"policy": {"slope": 0.5}}, 0.5)],
+    ids=["no policy", "a policy", "a slope that stands there wins"],
+)
+def test_a_calibration_may_stand_in_a_file_beside(
+    tmp_path: Path, policy: Mapping[str, Any], slope: float
+) -> None:
+    write_calibration(tmp_path / "mended.toml", CalibrationFit(0.8, -0.25, 0.9), "a test")
+    tables = {**PLAIN, **policy, "calibration": {"file": "mended.toml"}}
+    engine = load_engine(written(tmp_path, tables))
+    assert engine.calibration == Calibration(slope=0.8, intercept=-0.25)
+    assert engine.policy.slope == slope
+    assert engine.policy.samples == policy.get("policy", {}).get("samples")
+    # what answers depend on are the numbers, wherever they stand
+    numbers = {"calibration": {"slope": 0.8, "intercept": -0.25}}
+    said = {**PLAIN, **numbers, "policy": {**policy.get("policy", {}), "slope": slope}}
+    assert load_engine(written(tmp_path, said)).identity() == engine.identity()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"calibration": {"file": "mended.toml", "slope": 2.0}}, "calibration has file and slope"),
+        ({"calibration": {"file": "nowhere.toml"}}, r"nowhere\.toml: cannot be read as a calib"),
+        ({"calibration": {"file": "broken.toml"}}, r"broken\.toml: calibration.intercept is None"),
+        ({"calibration": {"file": 3}}, "calibration.file is 3; give a text"),
+        ({"calibration": {"file": ""}}, "calibration.file is empty; name a file"),
+        ({"calibration": {"fiel": "mended.toml"}}, "calibration.fiel is no key here"),
+        ({"calibration": {"file": "mended.toml"}, "policy": 3}, "policy is 3; give a table"),
+    ],
+    ids=["both", "not there", "broken", "no text", "empty", "misspelt", "no policy"],
+)
+def test_a_calibration_file_that_cannot_be_is_named(
+    tmp_path: Path, change: Mapping[str, Any], message: str
+) -> None:
+    write_calibration(tmp_path / "mended.toml", CalibrationFit(0.8, -0.25, 0.9), "a test")
+    (tmp_path / "broken.toml").write_text("[calibration]\nslope = 1.0\n")
+    with pytest.raises(DataError, match=message):
+        load_engine(written(tmp_path, {**change, **PLAIN}))
 
 
 def test_the_documented_example_can_be_read_and_every_key_is_documented(tmp_path: Path) -> None:

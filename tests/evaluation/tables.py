@@ -27,23 +27,22 @@ def swept(
     Two episodes share a unit; every second unit has label 1.
     """
     rng = np.random.default_rng(seed)
-    rows = []
+    names = ("model", "episode", "domain", "k", "p", "label", "unit", "tier", "verdict")
+    columns: Columns = {name: [] for name in names}
     for domain in domains:
         for episode in range(num_episodes):
             label, odds = (episode // 2) % 2, rng.normal()
             for k in range(num_stubs + 1):
-                stub = (k and (k - 1) % 3 + 1, k and _VERDICTS[rng.integers(3)])
-                rows.append((model, f"e{episode}", domain, k, odds, label, episode // 2, *stub))
+                p = float(1 / (1 + np.exp(-odds)))
+                tier, said = ((k - 1) % 3 + 1, _VERDICTS[rng.integers(3)]) if k else (None, "")
+                row = (model, f"e{episode}", domain, k, p, label, episode // 2, tier, said)
+                for name, value in zip(names, row, strict=True):
+                    columns[name].append(value)
                 odds += pull * (2 * label - 1) + 0.5 * rng.normal()
-    names = ("model", "episode", "domain", "k", "p", "label", "unit", "tier", "verdict")
-    columns = {name: list(values) for name, values in zip(names, zip(*rows, strict=True))}
-    columns["p"] = [float(1 / (1 + np.exp(-odds))) for odds in columns["p"]]
-    columns["tier"] = [tier or None for tier in columns["tier"]]
-    columns["verdict"] = [verdict or "" for verdict in columns["verdict"]]
     return columns
 
 
-def forecasts(model: str = "m", abstains: bool = False, **columns: Sequence[Any]) -> Forecasts:
+def forecasts(model: str = "m", *, abstains: bool = False, **columns: Any) -> Forecasts:
     """Forecasts of one model; domain "a", k = 0 and an episode a row where nothing else is said."""
     count = len(columns["p"])
     given: Columns = {
