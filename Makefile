@@ -32,7 +32,7 @@ check: $(VENV)/.dev ## Lint, check the format and the types
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy $(CODE)
 
-bench: $(VENV)/.core ## Run benchmarks/$(BENCH).py: estimators, sequences, simulate or depmap (options in ARGS)
+bench: $(VENV)/.core ## Run benchmarks/$(BENCH).py: estimators, sequences, simulate, depmap, evaluation (options in ARGS)
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
 clean: ## Remove the environment, the caches and the builds

@@ -46,6 +46,7 @@ HEAVY = (
     "numpyro",
     "pandas",
     "ray",
+    "sklearn",
     "torch",
     "transformers",
     "vllm",
