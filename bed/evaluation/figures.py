@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from bed.errors import DataError
 from bed.evaluation.forecasts import MACRO
-from bed.evaluation.sheets import _interval
+from bed.evaluation.sheets import interval
 from bed.evaluation.statistic import Array
 from bed.plots import check_picture
 
@@ -243,7 +243,7 @@ def _labels(found: xr.Dataset, title: str) -> list[str]:
         return names
     betas = zip(*(found[f"beta{end}"].values for end in ("", "_lo", "_hi")), strict=True)
     return [
-        f"{name}: beta {_interval(point, lo, hi, 2)}"
+        f"{name}: beta {interval(point, lo, hi, 2)}"
         for name, (point, lo, hi) in zip(names, betas, strict=True)
     ]
 

@@ -17,7 +17,7 @@ from bed.atomic import written_whole
 from bed.evaluation.evaluate import BASE_RATE
 from bed.evaluation.figures import CAPTIONS, figures
 from bed.evaluation.forecasts import MACRO
-from bed.evaluation.sheets import Sheet, _interval, sheets
+from bed.evaluation.sheets import Sheet, interval, sheets
 
 __all__ = ["findings", "gaps", "write_page"]
 
@@ -147,7 +147,7 @@ def _some(names: Sequence[str]) -> str:
 def _cell(found: xr.Dataset, model: str, statistic: str) -> str:
     """Return a model's mean score over domains with its interval."""
     at = found.sel(model=model, domain=MACRO, statistic=statistic)
-    return _interval(*(at[end].item() for end in ("score", "lo", "hi")))
+    return interval(*(at[end].item() for end in ("score", "lo", "hi")))
 
 
 def _points(found: xr.Dataset, variable: str, statistic: str) -> dict[str, float]:
@@ -183,7 +183,7 @@ def _best(found: xr.Dataset) -> str:
     tells = "holds 0, so they cannot be told apart" if lo <= 0 <= hi else "tells them apart"
     return (
         f"{following}. The interval of the difference ({other} minus {first}), "
-        f"{_interval(point, lo, hi)}, {tells}."
+        f"{interval(point, lo, hi)}, {tells}."
     )
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 from bed.evaluation.forecasts import MACRO
 from bed.evaluation.probing import PROBES
 
-__all__ = ["Sheet", "sheets"]
+__all__ = ["Sheet", "interval", "sheets"]
 
 _NAMES: Final = {
     "brier": "Brier",
@@ -297,8 +297,7 @@ def _intervals(
     hi: str = "hi",
 ) -> list[str]:
     return [
-        _interval(*(at[end].sel(statistic=name).item() for end in (point, lo, hi)))
-        for name in names
+        interval(*(at[end].sel(statistic=name).item() for end in (point, lo, hi))) for name in names
     ]
 
 
@@ -309,10 +308,10 @@ def _number(value: Any, digits: int = 3) -> str:
 def _bounded(at: xr.Dataset, name: str, digits: int = 3) -> str:
     """Return a single value of the dataset with its bounds."""
     point, lo, hi = (at[name + end].item() for end in ("", "_lo", "_hi"))
-    return _interval(point, lo, hi, digits)
+    return interval(point, lo, hi, digits)
 
 
-def _interval(point: float, lo: float, hi: float, digits: int = 3) -> str:
+def interval(point: float, lo: float, hi: float, digits: int = 3) -> str:
     """Return a point with its interval, marked where it lies outside."""
     if math.isnan(point):
         return "-"

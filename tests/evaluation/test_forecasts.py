@@ -314,6 +314,28 @@ def test_names_that_differ_in_case_are_two_models() -> None:
             "row 2, column 'p': None is missing",
         ),
     ],
+    ids=[
+        "no suffix",
+        "a spreadsheet",
+        "no parquet",
+        "csv: empty",
+        "csv: a head alone",
+        "csv: semicolons",
+        "csv: tabs",
+        "csv: a column twice",
+        "csv: a comma unquoted",
+        "csv: a short row",
+        "csv: an open quote",
+        "csv: an empty cell",
+        "csv: not UTF-8",
+        "jsonl: empty",
+        "jsonl: a broken line",
+        "jsonl: no object",
+        "jsonl: a key twice",
+        "jsonl: nested without end",
+        "jsonl: NaN",
+        "jsonl: a key that is missing",
+    ],
 )
 def test_a_file_that_cannot_be_read_is_named_with_the_fault(
     tmp_path: Path, name: str, content: str, message: str

@@ -7,6 +7,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from bed.evaluation.forecasts import Forecasts, Sweeps, split_models
+from bed.evaluation.relevance import resampled_spearman
+from bed.evaluation.resampling import percentile_ci
 from bed.evaluation.revision import by_verdict, cumulative_to_truth
 from bed.evaluation.scoring import Weights
 from bed.evaluation.support import bootstrap_beta
@@ -103,6 +105,10 @@ def test_relevance_is_that_of_single_stubs() -> None:
         weight = np.abs(weight_of_evidence_db(found.p[:, :-1], found.p[:, 1:]))
         points.append(spearmanr(weight.ravel(), -found.tier.ravel()).statistic)
         assert table["spearman"].sel(swept=name).item() == pytest.approx(points[-1])
+        of_stubs = np.repeat(drawn(of.sweeps())[name], weight.shape[1], axis=1)
+        draws = resampled_spearman(weight.ravel(), found.tier.ravel(), of_stubs)
+        ends = [table[f"spearman{end}"].sel(swept=name).item() for end in ("_lo", "_hi")]
+        assert ends == pytest.approx(percentile_ci(draws))
         relative = weight / weight.mean(axis=1, keepdims=True)
         for tier in (1, 2, 3):
             here = table["relative_weight"].sel(swept=name, tier=tier)
