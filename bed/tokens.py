@@ -5,6 +5,7 @@ to decide: which template, with or without the opening of an answer, thinking or
 token inside a prompt's text is refused: it would end the message that it stands in.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -105,6 +106,8 @@ class ChatTemplate:
 
     @cached_property
     def _model(self) -> Any:
+        # tokenizers need no torch, whatever transformers advises
+        os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
         try:
             from transformers import AutoTokenizer
         except ImportError as error:

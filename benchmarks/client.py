@@ -1,11 +1,15 @@
 """Belief calls a second through bed's client, beside what the server gives to ready-made batches.
 
 The server's ceiling: the same prompts as token ids, made beforehand, in batches with several in
-flight, sent without bed. The client: `ClassifierBelief`, which renders, merges, orders and
-tokenises them first. Both send prompts that the server has not seen, of the same lengths;
-repeats are interleaved. The ratio is the median over repeats, with its range.
+flight, sent without bed. Ids through bed: the same by `bed.transport`. The client, from questions:
+`ClassifierBelief`, which renders, merges, orders and tokenises them first. It needs a core of its
+own: tokenising on the cores of the server slows the server. All send prompts that the server has not
+seen, of the same lengths; repeats are interleaved. Ratios are medians over repeats, with their
+range.
 
-    python -m benchmarks.client EPISODES --url http://127.0.0.1:8000 --model NAME --tokenizer FOLDER
+    taskset -c 0 bed serve ENGINE.toml NAME
+    taskset -c 1 python -m benchmarks.client EPISODES --url http://127.0.0.1:8101 --model NAME \\
+        --tokenizer FOLDER --rounds 48
 
 Needs the extra `http`, an episode file, and a classifier served by vLLM.
 """
@@ -25,13 +29,17 @@ from rich.console import Console
 from rich.table import Table
 
 from bed.belief import ClassifierBelief
-from bed.belief.asking import asked
+from bed.belief.asking import Asked, asked, shared_start
 from bed.episodes import read_episodes
 from bed.errors import DataError
 from bed.evidence import Episode
 from bed.protocols import BeliefQuery
 from bed.tokens import ChatTemplate
-from bed.transport import Endpoint, HttpTransport
+from bed.transport import Call, Endpoint, HttpTransport
+
+_CEILING = "server's ceiling"
+_IDS = "ids through bed"
+_CLIENT = "client, from questions"
 
 
 def rounds(episodes: Sequence[Episode], num_known: int, count: int) -> list[list[BeliefQuery]]:
@@ -68,6 +76,24 @@ async def ceiling(url: str, bodies: Sequence[bytes], in_flight: int) -> None:
         await asyncio.gather(*(work() for _ in range(in_flight)))
 
 
+def batches(found: Asked, template: ChatTemplate, options: argparse.Namespace) -> list[Call]:
+    """Return the calls of prompts, as token ids."""
+    prompts = [prompt for prompt, _ in found.prompts]
+    ids = template.many(prompts)
+    return [
+        Call(
+            "/classify",
+            {
+                "model": options.model,
+                "input": ids[at : at + options.batch],
+                "use_activation": False,
+            },
+            shared_start(prompts[at]),
+        )
+        for at in range(0, len(ids), options.batch)
+    ]
+
+
 def unseen(queries: Sequence[BeliefQuery], mark: str) -> list[BeliefQuery]:
     """Return the questions under claims that no server has seen, of the same length."""
     return [
@@ -97,37 +123,35 @@ def main() -> None:
     systems = dict.fromkeys({episode.target.domain for episode in episodes}, options.system)
     template = ChatTemplate(options.tokenizer)
     endpoint = Endpoint((options.url,), max_in_flight=options.in_flight)
-    rates: dict[str, list[float]] = {"ceiling": [], "client": []}
+    rates: dict[str, list[float]] = {_CEILING: [], _IDS: [], _CLIENT: []}
     with HttpTransport(endpoint) as transport:
         belief = ClassifierBelief(
             transport, template, options.model, options.batch, systems=systems
         )
         belief.check()
         for repeat in range(options.repeats + 1):
-            prompts = asked(unseen(posed, f"({repeat}, ready)"), systems).prompts
-            ids = template.many([prompt for prompt, _ in prompts])
-            bodies = [
-                json.dumps(
-                    {
-                        "model": options.model,
-                        "input": ids[start : start + options.batch],
-                        "use_activation": False,
-                    }
-                ).encode()
-                for start in range(0, len(ids), options.batch)
-            ]
-            start = time.perf_counter()
+            calls = {
+                mark: batches(
+                    asked(unseen(posed, f"({repeat}, {mark})"), systems), template, options
+                )
+                for mark in (_CEILING, _IDS)
+            }
+            bodies = [json.dumps(call.body).encode() for call in calls[_CEILING]]
+            questions = unseen(posed, f"({repeat}, {_CLIENT})")
+            times = [time.perf_counter()]
             asyncio.run(ceiling(options.url, bodies, options.in_flight))
-            middle = time.perf_counter()
-            answers = belief.probabilities(unseen(posed, f"({repeat}, asked)"))
-            end = time.perf_counter()
-            if reasons := [reason for reason in answers.reasons if reason]:
-                raise SystemExit(f"{len(reasons)} calls failed; the first: {reasons[0]}")
-            # the first repeat warms both up
-            if repeat:
-                rates["ceiling"].append(len(posed) / (middle - start))
-                rates["client"].append(len(posed) / (end - middle))
-    show(rates, [len(of) for of in ids])
+            times.append(time.perf_counter())
+            replies = transport.send(calls[_IDS])
+            times.append(time.perf_counter())
+            answers = belief.probabilities(questions)
+            times.append(time.perf_counter())
+            failed = [of.reason for of in replies if of.reason] + [*filter(None, answers.reasons)]
+            if failed:
+                raise SystemExit(f"{len(failed)} calls failed; the first: {failed[0]}")
+            # the first repeat warms all of them up
+            for name, seconds in zip(rates, np.diff(times), strict=True):
+                rates[name] += [len(posed) / seconds] if repeat else []
+    show(rates, [len(ids) for call in calls[_CEILING] for ids in call.body["input"]])
 
 
 def show(rates: dict[str, list[float]], lengths: Sequence[int]) -> None:
@@ -139,12 +163,9 @@ def show(rates: dict[str, list[float]], lengths: Sequence[int]) -> None:
     )
     for column in ("", "prompts/s, median", "lowest", "highest"):
         table.add_column(column, justify="right" if column else "left")
-    ratio = [ours / most for ours, most in zip(rates["client"], rates["ceiling"], strict=True)]
-    rows: dict[str, tuple[Any, str]] = {
-        "server's ceiling": (rates["ceiling"], ".0f"),
-        "bed's client": (rates["client"], ".0f"),
-        "ratio": (ratio, ".2f"),
-    }
+    rows: dict[str, tuple[Any, str]] = {name: (values, ".0f") for name, values in rates.items()}
+    for name in (_IDS, _CLIENT):
+        rows[f"{name}, ratio"] = (np.divide(rates[name], rates[_CEILING]), ".2f")
     for name, (values, spec) in rows.items():
         shown = (np.median(values), min(values), max(values))
         table.add_row(name, *(format(value, spec) for value in shown))

@@ -7,6 +7,7 @@ taken here, because a server may apply it or not by the checkpoint's configurati
 import json
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ __all__ = ["ClassifierBelief", "Golden", "ModelCheckError", "read_golden"]
 _SATURATED = 30.0
 """A logit beyond this comes from a head that was never loaded."""
 _SAME = 1e-6
+_PARTS_AT_ONCE = 64
 _PROBES = (
     "The sky is blue on a clear day.",
     "Seven is an even number. Nine is an odd number.",
@@ -89,7 +91,22 @@ class ClassifierBelief:
         Args:
             prompts: those that share a beginning side by side.
         """
-        encoded = encoded_each(self.template, prompts)
+        parts = [
+            prompts[at : at + self.batch_size] for at in range(0, len(prompts), self.batch_size)
+        ]
+        pool = ThreadPoolExecutor(_PARTS_AT_ONCE)
+        try:
+            # the servers work on some prompts while the next are made into tokens
+            found = [
+                pool.submit(self._sent, part, encoded_each(self.template, part)) for part in parts
+            ]
+            return [answer for part in found for answer in part.result()]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _sent(
+        self, prompts: Sequence[Prompt], encoded: Sequence[list[int] | Failure]
+    ) -> list[float | Failure]:
         good = [
             (ids, shared_start(prompt))
             for ids, prompt in zip(encoded, prompts, strict=True)

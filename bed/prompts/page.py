@@ -104,7 +104,8 @@ def evidence_section(hypothesis: Hypothesis, evidence: Evidence) -> list[str]:
     return [_CONTEXT, "=" * len(_CONTEXT), *(shown or ["", _NO_EVIDENCE]), ""]
 
 
-def target_section(hypothesis: Hypothesis) -> list[str]:
+@lru_cache(_REMEMBERED)
+def target_section(hypothesis: Hypothesis) -> tuple[str, ...]:
     """Return the section of the hypothesis asked about: its claim, then its fields.
 
     Args:
@@ -119,7 +120,7 @@ def target_section(hypothesis: Hypothesis) -> list[str]:
         fields = _fitting(words.targets, values).written(values)
     except DataError as error:
         raise DataError(f"hypothesis {hypothesis.text!r}: {error}") from error
-    return [_TARGET, "=" * len(_TARGET), "", *_claim_lines(words, hypothesis.text), *fields, ""]
+    return (_TARGET, "=" * len(_TARGET), "", *_claim_lines(words, hypothesis.text), *fields, "")
 
 
 def candidates_section(hypothesis: Hypothesis, candidates: Sequence[Experiment]) -> list[str]:
@@ -299,9 +300,12 @@ def _first_readable(
 def _numbered(
     number: int, hypothesis: Hypothesis, experiment: Experiment, outcome: Outcome | None
 ) -> list[str]:
-    tag = escaped(relation(hypothesis, experiment).tag)
+    tag = _tag(relation(hypothesis, experiment).tag)
     lines = experiment_lines(experiment, outcome)
     return [f"[{number}] {tag}", *(INDENT + line for line in lines)]
+
+
+_tag = lru_cache(_REMEMBERED)(escaped)
 
 
 def _claim_lines(words: Wording, text: str) -> list[str]:
