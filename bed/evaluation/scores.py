@@ -160,8 +160,8 @@ def murphy(p: ArrayLike, y: ArrayLike) -> Murphy:
         DataError: as `brier`.
     """
     p, y = checked_forecasts(p, y)
-    reliability, resolution = (point_estimate(part, p, y) for part in (_reliability, _resolution))
-    uncertainty = float(y.mean() * (1.0 - y.mean()))
+    parts = (_reliability, _resolution, _uncertainty)
+    reliability, resolution, uncertainty = (point_estimate(part, p, y) for part in parts)
     whole, binned = point_estimate(_brier, p, y), reliability - resolution + uncertainty
     return Murphy(reliability, resolution, uncertainty, whole, binned, whole - binned)
 
@@ -281,6 +281,11 @@ def _resolution(p: Array, y: Array, weights: Array) -> Array:
     return ratio(np.nansum(squares, axis=1), weight.sum(axis=1))
 
 
+def _uncertainty(p: Array, y: Array, weights: Array) -> Array:
+    base_rate = _mean(y, weights)
+    return np.asarray(base_rate * (1.0 - base_rate))
+
+
 STATISTICS: Mapping[str, Statistic] = MappingProxyType(
     {
         "brier": _brier,
@@ -290,6 +295,7 @@ STATISTICS: Mapping[str, Statistic] = MappingProxyType(
         "smece": weighted_smece,
         "reliability": _reliability,
         "resolution": _resolution,
+        "uncertainty": _uncertainty,
     }
 )
 """Statistics over weights by name, for bootstraps."""

@@ -20,6 +20,7 @@ _NAMES: Final = {
     "smece": "sMECE",
     "reliability": "reliability",
     "resolution": "resolution",
+    "uncertainty": "uncertainty",
 }
 _UNITS: Final = {
     "position": "dB",
@@ -90,13 +91,14 @@ def _scores(found: xr.Dataset) -> Sheet:
 
 
 def _calibration(found: xr.Dataset) -> Sheet:
-    names = ("ece", "smece", "reliability", "resolution")
+    names = ("ece", "smece", "reliability", "resolution", "uncertainty")
     return Sheet(
         "Calibration",
         "ECE: mean distance of ten bins' mean forecasts from their shares of ones; sMECE: the same "
-        "without bins, smoothed. Reliability (lower is better) and resolution (higher is better) "
-        "are the parts of the Brier score over bins. All are biased upwards by chance, so a point "
-        "may lie outside its own interval; such points are marked *.",
+        "without bins, smoothed. Over bins the Brier score is reliability (lower is better) - "
+        "resolution (higher is better) + uncertainty (of the labels). Errors, reliability and "
+        "resolution are biased upwards by chance, so a point may lie outside its own interval; "
+        "such points are marked *.",
         ("model", "domain", *(_NAMES[name] for name in names)),
         tuple((*key, *_intervals(at, names)) for key, at in _each(found, "score")),
     )

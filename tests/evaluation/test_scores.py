@@ -38,6 +38,7 @@ SCORES: dict[str, Callable[..., float]] = {
     "smece": smece,
     "reliability": lambda p, y: murphy(p, y).reliability,
     "resolution": lambda p, y: murphy(p, y).resolution,
+    "uncertainty": lambda p, y: murphy(p, y).uncertainty,
 }
 
 

@@ -50,3 +50,15 @@ def test_check_tries_each_part(
     assert code == 0, out + err
     for part in ("belief", "simulator", "naive"):
         assert part in out
+
+
+def test_evaluate_asks_sweeps_and_probes(
+    capsys: pytest.CaptureFixture[str], engine_file: Path, episode_file: Path
+) -> None:
+    arguments = ["--engine", engine_file, "--episodes", episode_file, "--limit", 4, "--draws", 20]
+    code, out, err = run_bed(capsys, "evaluate", *arguments, "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["rows"]["belief"]["depmap"] == 4 * 17
+    assert 0 < found["score"]["belief"]["depmap"]["brier"] < 1
+    assert found["probe_value"]["coherence"]["depmap"] > 0
