@@ -3,13 +3,11 @@
 The server's ceiling: the same prompts as token ids, made beforehand, in batches with several in
 flight, sent without bed. Ids through bed: the same by `bed.transport`. The client, from questions:
 `ClassifierBelief`, which renders, merges, orders and tokenises them first. It needs a core of its
-own: tokenising on the cores of the server slows the server. All send prompts that the server has not
-seen, of the same lengths; repeats are interleaved. Ratios are medians over repeats, with their
-range.
+own: tokenising on the cores of the server slows the server. All send prompts that the server has
+not seen, of the same lengths; repeats are interleaved. Ratios are medians, with their range.
 
     taskset -c 0 bed serve ENGINE.toml NAME
-    taskset -c 1 python -m benchmarks.client EPISODES --url http://127.0.0.1:8101 --model NAME \\
-        --tokenizer FOLDER --rounds 48
+    taskset -c 1 python -m benchmarks.client EPISODES --url URL --model NAME --tokenizer FOLDER
 
 Needs the extra `http`, an episode file, and a classifier served by vLLM.
 """
@@ -109,7 +107,7 @@ def main() -> None:
     parser.add_argument("--url", required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--tokenizer", required=True)
-    parser.add_argument("--rounds", type=int, default=24, help="scoring rounds a repeat")
+    parser.add_argument("--rounds", type=int, default=48, help="scoring rounds a repeat")
     parser.add_argument("--known", type=int, default=4, help="pieces of evidence before a round")
     parser.add_argument("--batch", type=int, default=64, help="prompts of one request")
     parser.add_argument("--in-flight", type=int, default=2, help="requests at once")
