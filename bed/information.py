@@ -17,6 +17,7 @@ from bed.errors import DataError
 __all__ = [
     "CLIP",
     "LOG2",
+    "as_numbers",
     "best_index",
     "checked_probabilities",
     "cumulative_weight_of_evidence_db",
@@ -41,19 +42,30 @@ _RATIO_OVERFLOWS = 1e-300
 _DECIBANS_PER_NAT = 10.0 / math.log(10.0)
 
 
+def as_numbers(values: ArrayLike, name: str) -> Array:
+    """Return `values` as a float array of any shape.
+
+    Raises:
+        DataError: for what is not a number.
+    """
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "US":
+            raise TypeError("text is no number")
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{name} must hold numbers, got {values!r}: missing or not a number"
+        ) from error
+
+
 def checked_probabilities(p: ArrayLike, name: str = "p") -> Array:
     """Return `p` as a float array, every entry in [0, 1].
 
     Raises:
         DataError: for NaN, for values outside [0, 1] and for what is not a number.
     """
-    try:
-        array = np.asarray(p)
-        if array.dtype.kind in "US":
-            raise TypeError("text is no number")
-        array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must hold numbers, got {p!r}: missing or not a number") from error
+    array = as_numbers(p, name)
     if np.isnan(array).any():
         raise DataError(f"{name} holds NaN (missing or not finite); leave failed forecasts out")
     if ((array < 0) | (array > 1)).any():

@@ -113,7 +113,7 @@ def gaps(found: xr.Dataset) -> list[str]:
             if left_out := int(at["probe_left_out"]):
                 reason = at["probe_reason"].item()
                 lines.append(
-                    f"{left_out:,} episodes have no probe of {probe}, the first: {reason}."
+                    f"{left_out:,} episodes have no whole probe of {probe}, the first: {reason}."
                 )
     dropped = found["dropped"].max(dim=("domain", "statistic")).fillna(0).values.astype(int)
     if dropped.any():

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bed.domains import canonical
+from bed.domains import canonical, places_by_domain
 from bed.estimators import FactoredEIG
 from bed.evaluation.consistency import POSITIONS, composition_residual, position_bias
 from bed.evaluation.forecasts import MACRO
@@ -23,6 +23,10 @@ __all__ = ["PROBES", "probe_table"]
 
 PROBES: Final = ("position", "composition", "coherence", "coherence before base rates")
 
+_COHERENT: Final = 32
+"""Episodes of a domain whose coherence is probed: a pool of 16 takes as many outcomes as answers,
+8 of each for every experiment when four stand for a branch."""
+
 
 def probe_table(
     episodes: Sequence[Episode],
@@ -35,7 +39,8 @@ def probe_table(
     """Put the three probes to a belief.
 
     Args:
-        episodes: to make the questions from.
+        episodes: to make the questions from; of each domain the first 32 are asked about coherence,
+            which takes many times the calls of the others.
         belief: the model to ask.
         refuting: draws the outcome of the constructed refutation.
         estimator: of the coherence probe; its belief is the same model.
@@ -45,13 +50,14 @@ def probe_table(
     Returns:
         `probe_value`, `_lo` and `_hi` over (probe, probed): mean position bias and signed
         composition residual in decibans, mean absolute coherence gap as a probability; of
-        composition's macro row the absolute value. `probe_episodes` and `probe_left_out` over
-        (probe, probed) and (probe,), `probe_reason` for the first left out; `position_db` over
+        composition's macro row the absolute value. `probe_episodes` over (probe, probed) and
+        `probe_left_out` over (probe,), episodes that were left out, or of which a candidate was,
+        with `probe_reason` for the first; `position_db` over
         (position,), each position's mean log odds minus the episode's own mean.
     """
     position = position_probe(episodes, belief, seed)
     composition = composition_probe(episodes, belief, refuting, seed)
-    coherence = coherence_probe(episodes, estimator, seed)
+    coherence = coherence_probe(_first_of_each_domain(episodes), estimator, seed)
     sums = [np.bincount(coherence.row, np.abs(gap)) for gap in (coherence.gap, coherence.raw_gap)]
     asked = [position.episodes, composition.episodes, coherence.episodes, coherence.episodes]
     left_out: list[Mapping[Any, str]] = [
@@ -83,12 +89,20 @@ def probe_table(
     dims = ("probe", "probed")
     variables: dict[str, Any] = {f"probe_value{end}": (dims, of) for end, of in table.items()}
     variables["probe_episodes"] = (dims, count)
-    variables["probe_left_out"] = (("probe",), [len(of) for of in left_out])
+    # of coherence, each episode of which a candidate is missing counts once
+    lacking = [{key if isinstance(key, str) else key[0] for key in of} for of in left_out]
+    variables["probe_left_out"] = (("probe",), [len(of) for of in lacking])
     variables["probe_reason"] = (("probe",), [next(iter(of.values()), "") for of in left_out])
     centred = np.full(len(POSITIONS), np.nan) if bias is None else bias.centred_mean_by_position
     variables["position_db"] = (("position",), centred)
     coords = {"probe": list(PROBES), "probed": domains, "position": list(POSITIONS)}
     return xr.Dataset(variables, coords=coords)
+
+
+def _first_of_each_domain(episodes: Sequence[Episode]) -> list[Episode]:
+    places = places_by_domain([episode.target.domain for episode in episodes])
+    first = sorted(place for rows in places.values() for place in rows[:_COHERENT])
+    return [episodes[place] for place in first]
 
 
 def _residuals(episodes: Sequence[Episode], forecasts: Mapping[str, Mapping[str, Array]]) -> Array:

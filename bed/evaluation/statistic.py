@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bed.errors import DataError
-from bed.information import checked_probabilities
+from bed.information import as_numbers, checked_probabilities
 
 __all__ = [
     "Array",
@@ -36,13 +36,7 @@ def checked_numbers(values: ArrayLike, name: str) -> Array:
     Raises:
         DataError: for no entries, for NaN and infinity, and for what is not a list of numbers.
     """
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind in "US":
-            raise TypeError("text is no number")
-        array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must hold numbers, got {values!r}: not a number") from error
+    array = as_numbers(values, name)
     if array.ndim != 1:
         raise DataError(f"{name} must be one list of numbers, got an array of shape {array.shape}")
     if array.size == 0:

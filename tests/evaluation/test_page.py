@@ -262,4 +262,4 @@ def test_probes_that_were_left_out_are_told(three: xr.Dataset) -> None:
         coords={"probe": ["position"], "probed": [MACRO]},
     )
     found = xr.merge([three, probes], combine_attrs="override")
-    assert "3 episodes have no probe of position, the first: too few stubs." in gaps(found)
+    assert "3 episodes have no whole probe of position, the first: too few stubs." in gaps(found)

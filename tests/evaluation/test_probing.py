@@ -97,6 +97,25 @@ def test_episodes_that_cannot_be_asked_are_counted_with_a_reason() -> None:
     assert found["probe_reason"].sel(probe="coherence").item() == ""
 
 
+def test_coherence_is_asked_of_some_episodes_of_each_domain() -> None:
+    many = [*(flags(f"e{i}") for i in range(40)), knockouts("k")]
+    found = table(many, num_draws=20)["probe_episodes"]
+    assert found.sel(probe="coherence").values.tolist() == [33, 1, 32]
+    assert found.sel(probe="position").values.tolist() == [41, 1, 40]
+
+
+def test_an_episode_counts_once_however_many_candidates_fail() -> None:
+    def choosy(query: BeliefQuery) -> float | str:
+        is_bad = any(stub.experiment.id == plain(3).id for stub in query.evidence)
+        return "no" if is_bad and len(query.evidence) == 1 else answer(query)
+
+    belief, simulator = ScriptedBelief(choosy), ScriptedSimulator()
+    estimator = FactoredEIG(belief, simulator)
+    found = probe_table(EPISODES, belief, simulator, estimator, Weights(10, 10, 0))
+    assert found["probe_left_out"].sel(probe="coherence").item() == len(EPISODES)
+    assert found["probe_episodes"].sel(probe="coherence", probed="macro").item() == len(EPISODES)
+
+
 def test_without_any_answer_the_table_is_empty_with_the_reason() -> None:
     belief, simulator = ScriptedBelief(lambda query: "no server"), ScriptedSimulator()
     estimator = FactoredEIG(belief, simulator)
