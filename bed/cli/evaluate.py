@@ -1,7 +1,7 @@
 """`bed evaluate`: are these beliefs any good?"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from bed.cli.tables import print_tallies
 from bed.errors import DataError
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def evaluate(
         if path is not None:
             require_writable(path)
     notes = Console(stderr=True)
-    probes = None
+    probes, tallies = None, None
     if forecasts is not None:
         file = read_forecasts(forecasts)
         models, about = file.models, f"forecasts of {forecasts.name}"
@@ -115,7 +116,7 @@ def evaluate(
             notes.print(f"Not used: columns {', '.join(file.unused)}", markup=False)
     else:
         assert episodes is not None
-        models, probes = _asked(episodes, engine, limit, draws, seed, keep, notes)
+        models, probes, tallies = _asked(episodes, engine, limit, draws, seed, keep, notes)
         belief = "the stand-in" if engine is None else f"the belief of {engine.name}"
         about = f"{belief} on test episodes of {episodes.name}"
     with notes.status("Scoring, with bootstrap intervals ..."):
@@ -134,7 +135,8 @@ def evaluate(
         write_page(found, html, about)
         notes.print(f"Report: {html}", markup=False)
     if as_json:
-        print(json.dumps(nested(found), allow_nan=False))
+        run = {} if tallies is None else {"run": {"endpoints": tallies}}
+        print(json.dumps({**nested(found), **run}, allow_nan=False))
     else:
         console = Console()
         if console.width < _WIDE:
@@ -144,6 +146,7 @@ def evaluate(
         for sheet in sheets(found):
             _print(console, sheet)
         _print_notes(console, found)
+        print_tallies(tallies or {})
     if write_calibration is not None:
         # last: where it cannot be fitted, everything else is there
         fit = fit_calibration(models[0])
@@ -179,8 +182,8 @@ def _asked(
     seed: int,
     keep: Path | None,
     notes: Console,
-) -> "tuple[tuple[Forecasts, ...], xr.Dataset]":
-    """Ask the belief and the baselines, and probe the belief."""
+) -> "tuple[tuple[Forecasts, ...], xr.Dataset, Mapping[str, Mapping[str, int]]]":
+    """Ask the belief and the baselines, and probe the belief; return what was sent, too."""
     from bed.engine import evaluated_belief
     from bed.evaluation import ABSTAINING, baselines, probe_table, sweep, write_forecasts
     from bed.evaluation.scoring import Weights
@@ -220,7 +223,8 @@ def _asked(
                 weights,
                 seed,
             )
-    return swept.forecasts, probes
+        tallies = subject.tallies()
+    return swept.forecasts, probes, tallies
 
 
 def _progress(console: Console) -> Progress:

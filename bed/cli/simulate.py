@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from bed.cli.tables import print_report
+from bed.cli.tables import print_report, print_tallies
 from bed.errors import DataError
 
 if TYPE_CHECKING:
@@ -131,14 +131,7 @@ def simulate(
         return
     print_report(found)
     if sources is not None:
-        _print_tallies(sources.tallies())
-
-
-def _print_tallies(tallies: Mapping[str, Mapping[str, int]]) -> None:
-    """Print what was sent to each endpoint and what came of it."""
-    for name, counts in tallies.items():
-        words = (f"{count:,} {key.replace('_', ' ')}" for key, count in counts.items())
-        print(f"endpoint {name}: {', '.join(words) or 'nothing sent'}")
+        print_tallies(sources.tallies())
 
 
 def _kept(study: "Study", out: Path | None, resume: bool, notes: Console) -> "xr.Dataset":

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-__all__ = ["print_report"]
+__all__ = ["print_report", "print_tallies"]
 
 _NARROWEST = 122
 
@@ -70,6 +70,13 @@ def print_report(found: Mapping[str, Any]) -> None:
         title = f"The whole path, tracker: {name}"
         console.print(_path(other["policies"], other["brier"], found["steps"], title))
         console.print(_differences(other["comparisons"], f"Paired differences, tracker: {name}"))
+
+
+def print_tallies(tallies: Mapping[str, Mapping[str, int]]) -> None:
+    """Print what was sent to each endpoint and what came of it."""
+    for name, counts in tallies.items():
+        words = (f"{count:,} {key.replace('_', ' ')}" for key, count in counts.items())
+        print(f"endpoint {name}: {', '.join(words) or 'nothing sent'}")
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:

@@ -1,6 +1,6 @@
 """What `bed evaluate` looks at: a belief model with the episodes and models that try it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,7 @@ class Subject:
         training: what baselines are fitted on; perhaps none.
         refuting: draws outcomes that refute, as they happened in training.
         estimator: of the coherence probe.
+        tallies: what was sent to each endpoint so far, and what came of it; empty for stand-ins.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Subject:
     training: tuple[Episode, ...]
     refuting: OutcomeSimulator
     estimator: FactoredEIG
+    tallies: Callable[[], Mapping[str, Mapping[str, int]]] = dict
 
 
 @contextmanager
@@ -75,4 +77,4 @@ def evaluated_belief(
     with connected(load_engine(engine), path, seed) as sources:
         asked = build_belief(sources, "belief")
         estimator = FactoredEIG(asked, build_simulator(sources), _OUTCOMES)
-        yield Subject("belief", asked, episodes, training, refuting, estimator)
+        yield Subject("belief", asked, episodes, training, refuting, estimator, sources.tallies)

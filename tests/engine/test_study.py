@@ -112,6 +112,25 @@ def test_a_run_that_is_made_again_asks_nothing(
     assert empty.stdout.startswith("0 answers")
 
 
+def test_an_evaluation_that_is_made_again_asks_nothing(
+    tmp_path: Path, judge: FakeServer, writer: FakeServer, episodes: Path
+) -> None:
+    path = engine(tmp_path, judge.url, writer.url, cache={"path": "answers.sqlite"}).file
+    command = ["evaluate", "--engine", str(path), "--episodes", str(episodes), "--draws", "20"]
+    first, again = (
+        json.loads(CliRunner().invoke(app, [*command, "--limit", "4", "--json"]).stdout)
+        for _ in range(2)
+    )
+    assert next(iter(first["score"])) == "belief"
+    for name in ("judge", "chat"):
+        assert first["run"]["endpoints"][name]["requests"] > 0
+        assert set(again["run"]["endpoints"][name]) == {"cache_hits"}
+    assert first.pop("run") != again.pop("run")
+    assert again == first
+    shown = CliRunner().invoke(app, [*command, "--limit", "4"])
+    assert re.search(r"endpoint judge: .*cache hits", shown.stdout)
+
+
 def test_choices_at_random_are_counted_and_said(
     tmp_path: Path, judge: FakeServer, episodes: Path
 ) -> None:
