@@ -189,7 +189,9 @@ def _stated(body: dict[str, Any]) -> str:
 
 
 def _simulated(body: dict[str, Any]) -> str:
-    return f"Chronos gene-effect {uniform(derive_seed(body['seed'], user(body))) - 1:.4f}"
+    share = uniform(derive_seed(body["seed"], user(body)))
+    supports = "that supports the target" in user(body)
+    return f"Chronos gene-effect {-0.6 - share if supports else 0.5 * share - 0.4:.4f}"
 
 
 def simulator_cases() -> dict[str, Case]:
