@@ -152,9 +152,10 @@ def evaluate(
         fit = fit_calibration(models[0])
         counted = f"{models[0].p.size:,} forecasts of {models[0].model}, {about}"
         written(write_calibration, fit, f"Fitted by bed evaluate on {counted}")
+        updates = f"{fit.update_slope:.3f}" if models[0].sweeps() else "1, not fitted: no sweeps"
         notes.print(
             f"Calibration: slope {fit.slope:.3f}, intercept {fit.intercept:.3f}, slope of updates "
-            f"{fit.update_slope:.3f}; in {write_calibration}",
+            f"{updates}; in {write_calibration}. Report on other episodes than these.",
             markup=False,
         )
 

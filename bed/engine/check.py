@@ -32,6 +32,7 @@ __all__ = ["Finding", "check_engine"]
 _NUM_QUESTIONS = 16
 _NUM_PROBLEMS = 4
 _GROUP = 5
+_ROUNDING = 1e-9
 _GOLDEN_FLOAT32 = 1e-3
 _GOLDEN_ROUGH = 0.05
 """By how much a golden logit may differ, where the server computes in float32 and elsewhere."""
@@ -216,6 +217,8 @@ def _noise(belief: BeliefModel, questions: Sequence[tuple[Hypothesis, Evidence]]
     if whole.size:
         widest = float(np.ptp(whole, axis=0).max())
         noise = float(np.sqrt(whole.var(axis=0, ddof=1).mean()))
+        # rounding is no noise
+        noise = noise if noise > _ROUNDING else 0.0
         lines += [
             f"asked alone, together and in shuffled groups, log odds differ by up to "
             f"{widest:.2g}, s.d. {noise:.2g}",
