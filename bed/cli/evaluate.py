@@ -203,6 +203,12 @@ def _asked(
             swept = sweep(
                 subject.episodes, {subject.name: subject.belief, **others}, ABSTAINING, seed, told
             )
+        if subject.name not in [of.model for of in swept.forecasts]:
+            # the baselines alone would pass for an evaluation of it
+            raise DataError(
+                f"{subject.name} answers no whole sweep; the first reason: "
+                f"{swept.reasons[subject.name]}"
+            )
         if keep is not None:
             write_forecasts(keep, swept.forecasts)
         for name, count in swept.failed.items():

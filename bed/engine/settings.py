@@ -418,7 +418,11 @@ def _take_calibration(tables: dict[str, Any], root: At) -> None:
     at = root / "calibration"
     if others := sorted(table.keys() - {"file"}):
         raise at.error(f"has file and {others[0]}; give either the file or its numbers")
-    fit = read_calibration(read(Path, table["file"], at / "file"))
+    path = read(Path, table["file"], at / "file")
+    try:
+        fit = read_calibration(path)
+    except DataError as error:
+        raise (at / "file").error(f"cannot be used: {error}") from error
     tables["calibration"] = {"slope": fit.slope, "intercept": fit.intercept}
     policy = tables.setdefault("policy", {})
     if isinstance(policy, dict):

@@ -131,6 +131,23 @@ def test_an_evaluation_that_is_made_again_asks_nothing(
     assert re.search(r"endpoint judge: .*cache hits", shown.stdout)
 
 
+def test_a_belief_that_answers_nothing_is_no_evaluation(
+    tmp_path: Path, writer: FakeServer, episodes: Path
+) -> None:
+    """Baselines answer, and must not stand in its place."""
+    endpoints = {
+        "judge": {"urls": ["http://127.0.0.1:9"], "tries": 1, "patience": 0},
+        "chat": {"urls": [writer.url]},
+    }
+    path = engine(tmp_path, "", "", endpoints=endpoints).file
+    command = ["evaluate", "--engine", str(path), "--episodes", str(episodes), "--limit", "2"]
+    result = CliRunner().invoke(app, command)
+    assert isinstance(result.exception, DataError)
+    assert "belief answers no whole sweep; the first reason: http://127.0.0.1:9" in str(
+        result.exception
+    )
+
+
 def test_choices_at_random_are_counted_and_said(
     tmp_path: Path, judge: FakeServer, episodes: Path
 ) -> None:
