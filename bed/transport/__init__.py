@@ -11,19 +11,21 @@ from bed.transport.http import HttpTransport
 from bed.transport.scripted import ScriptedTransport
 from bed.transport.store import AnswerStore
 from bed.transport.tally import Tally
-from bed.transport.values import Call, Endpoint, Reply, Transport
+from bed.transport.values import Call, Endpoint, EndpointDownError, Reply, Transport, Vetting
 
 __all__ = [
     "AnswerStore",
     "CachedTransport",
     "Call",
     "Endpoint",
+    "EndpointDownError",
     "Failure",
     "HttpTransport",
     "Reply",
     "ScriptedTransport",
     "Tally",
     "Transport",
+    "Vetting",
     "in_order",
     "send_batches",
 ]

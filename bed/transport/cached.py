@@ -2,7 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -10,17 +11,20 @@ from typing import Any
 from bed.transport.batches import in_order
 from bed.transport.store import AnswerStore
 from bed.transport.tally import Tally
-from bed.transport.values import Call, Reply, Transport
+from bed.transport.values import Call, OnReply, Reply, Transport
 
 __all__ = ["CachedTransport"]
+
+_SECONDS_BETWEEN_KEEPS = 1.0
 
 
 class CachedTransport:
     """Sends on only what the store does not know; each prompt of a batch is known by itself.
 
-    Refusals and answers without rows are never kept. The tally counts the prompts that were known
-    as `cache_hits`. Where the store fails, on a full disk for instance, calls go on without it and
-    `cache_errors` are counted.
+    Refusals and answers without rows are never kept. What comes is kept about once a second, so
+    that a long batch that is broken off was not in vain. The tally counts the prompts that were
+    known as `cache_hits`. Where the store fails, on a full disk for instance, calls go on without
+    it and `cache_errors` are counted.
 
     Args:
         transport: asks the servers.
@@ -36,29 +40,37 @@ class CachedTransport:
         """What was sent and what came of it."""
         return self.transport.tally
 
-    def send(self, calls: Sequence[Call]) -> list[Reply]:
-        """Return a reply for every call, in order; a call that failed has a reason."""
+    def send(self, calls: Sequence[Call], on_reply: OnReply | None = None) -> list[Reply]:
+        """Return a reply for every call, in order; see `bed.transport.Transport`."""
         keys = [self._keys(call) for call in calls]
         known = self._recalled(key for of in keys for key in of)
         lacking = [[i for i, key in enumerate(of) if key not in known] for of in keys]
-        pairs = list(zip(calls, lacking, strict=True))
-        asked = [_shortened(call, places) for call, places in pairs if places or not call.rows]
-        answers = iter(self.transport.send(asked))
-        replies: list[Reply] = []
-        new: dict[bytes, Any] = {}
-        for (call, places), of in zip(pairs, keys, strict=True):
-            reply = next(answers) if places or not call.rows else Reply({}, status=200)
-            rows = _rows(call, reply, len(places))
-            if rows is None:
-                replies.append(reply)
-                continue
-            here = {of[place]: row for place, row in zip(places, rows, strict=True)}
-            new |= here
-            whole = [{**(here.get(key) or known[key]), "index": i} for i, key in enumerate(of)]
-            replies.append(replace(reply, body={**reply.body, call.rows: whole}))
         self.tally.add(cache_hits=sum(map(len, keys)) - sum(map(len, lacking)))
-        self._keep(new)
-        return replies
+        replies: dict[int, Reply] = {}
+        new = _Fresh(self._keep)
+
+        def take(at: int, reply: Reply) -> None:
+            """Add what is known to what a server answered, and keep the rest."""
+            call, of, places = calls[at], keys[at], lacking[at]
+            rows = _rows(call, reply, len(places))
+            if rows is not None:
+                here = {of[place]: row for place, row in zip(places, rows, strict=True)}
+                new.add(here)
+                whole = [{**(here.get(key) or known[key]), "index": i} for i, key in enumerate(of)]
+                reply = replace(reply, body={**reply.body, call.rows: whole})
+            replies[at] = reply
+            if on_reply is not None:
+                on_reply(at, reply)
+
+        asked = [at for at, call in enumerate(calls) if lacking[at] or not call.rows]
+        for at in sorted(set(range(len(calls))) - set(asked)):
+            take(at, Reply({}, status=200))
+        try:
+            shortened = [_shortened(calls[at], lacking[at]) for at in asked]
+            self.transport.send(shortened, lambda i, reply: take(asked[i], reply))
+        finally:
+            new.keep()
+        return [replies[at] for at in range(len(calls))]
 
     def _keys(self, call: Call) -> list[bytes]:
         """Return a key for each prompt of a call; none where its answer is not to be kept."""
@@ -82,6 +94,25 @@ class CachedTransport:
                 self.store.keep(answers)
         except sqlite3.Error:
             self.tally.add(cache_errors=1)
+
+
+class _Fresh:
+    """Answers that are to be kept, about once a second."""
+
+    def __init__(self, keep: Callable[[Mapping[bytes, Any]], None]) -> None:
+        self._keep = keep
+        self._answers: dict[bytes, Any] = {}
+        self._kept_at = time.monotonic()
+
+    def add(self, answers: Mapping[bytes, Any]) -> None:
+        self._answers |= answers
+        if time.monotonic() - self._kept_at >= _SECONDS_BETWEEN_KEEPS:
+            self.keep()
+
+    def keep(self) -> None:
+        answers, self._answers = self._answers, {}
+        self._keep(answers)
+        self._kept_at = time.monotonic()
 
 
 def _shortened(call: Call, places: Sequence[int]) -> Call:

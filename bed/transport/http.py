@@ -1,25 +1,25 @@
 """Calls over HTTP to the replicas of an endpoint.
 
 Each replica has a bounded number of requests in flight, whoever sends them. Calls of equal prefix
-go to one replica, the others in turn. What can pass is tried again, on another replica first;
-other refusals are final.
+go to one replica, the others in turn; a replica that has nothing left takes from those that have
+much. What can pass is tried again, on another replica first; other refusals are final.
 """
 
 import asyncio
 import os
 import threading
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, Self
 
 from bed.errors import DataError
 from bed.transport.faults import can_pass, refusal, seconds_to_wait
 from bed.transport.loop import LoopThread
-from bed.transport.replicas import Replica, ranked
+from bed.transport.replicas import Replica, Replicas
+from bed.transport.runs import Waiting, runs_of
 from bed.transport.tally import Tally
-from bed.transport.values import Call, Endpoint, Reply
+from bed.transport.values import Call, Endpoint, EndpointDownError, OnReply, Reply, Vetting
 from bed.transport.wire import ExchangeError, Post, Wire
 
 __all__ = ["HttpTransport"]
@@ -39,6 +39,8 @@ class HttpTransport:
         post: one exchange; aiohttp by default.
         sleep: waits between tries.
         clock: seconds, from any start.
+        vetting: what a replica must show before it is asked anything, and when it comes back.
+        share: place and number of those who ask the endpoint, see `Replicas`.
     """
 
     def __init__(
@@ -47,15 +49,18 @@ class HttpTransport:
         post: Post | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
+        vetting: Vetting | None = None,
+        share: tuple[int, int] = (0, 1),
     ) -> None:
-        self.endpoint = endpoint
+        self.endpoint, self.vetting, self.share = endpoint, vetting, share
         self.tally = Tally()
         self._given, self._sleep, self._clock = post, sleep, clock
         self._lock = threading.Lock()
         self._loop: LoopThread | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (HttpTransport, (self.endpoint, self._given, self._sleep, self._clock))
+        given = (self._given, self._sleep, self._clock)
+        return (HttpTransport, (self.endpoint, *given, self.vetting, self.share))
 
     def __repr__(self) -> str:
         return f"HttpTransport({self.endpoint!r})"
@@ -66,18 +71,19 @@ class HttpTransport:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def send(self, calls: Sequence[Call]) -> list[Reply]:
+    def send(self, calls: Sequence[Call], on_reply: OnReply | None = None) -> list[Reply]:
         """Return a reply for every call, in order; a call that failed has a reason.
 
         An interrupt drops what is under way; the transport stays usable.
 
         Raises:
             DataError: where the key's environment variable holds none, or aiohttp is missing.
+            EndpointDownError: where no replica can be asked for as long as patience lasts.
         """
         if not calls:
             return []
         headers = self._headers()
-        replies = self._opened().run(self._send(calls, headers))
+        replies = self._opened().run(self._send(calls, headers, on_reply))
         self.tally.add(failures=sum(reply.reason is not None for reply in replies))
         return replies
 
@@ -102,7 +108,7 @@ class HttpTransport:
             return Reply(reason=_told(replica, refusal(answer), headers), status=answer.status)
 
         async def ask_all() -> list[Reply]:
-            return list(await asyncio.gather(*map(ask, self._replicas)))
+            return list(await asyncio.gather(*map(ask, self._replicas.current())))
 
         return self._opened().run(ask_all())
 
@@ -123,10 +129,9 @@ class HttpTransport:
                     at_end = wire.close
                 else:
                     self._post, at_end = self._given, None
-                self._replicas = [
-                    Replica(url, asyncio.Semaphore(self.endpoint.max_in_flight), self._clock)
-                    for url in self.endpoint.urls
-                ]
+                self._replicas = Replicas(
+                    self.endpoint, self.share, self.vetting is None, self._clock
+                )
                 self._turns = count()
                 self._out_since: float | None = None
                 self._loop = LoopThread(at_end)
@@ -140,7 +145,7 @@ class HttpTransport:
         if not key:
             raise DataError(
                 f"the environment variable {name} is not set; it must hold the key of "
-                f"{', '.join(self.endpoint.urls)}"
+                f"{self.endpoint.place}"
             )
         if not (key.isascii() and key.isprintable()) or " " in key:
             raise DataError(
@@ -149,57 +154,75 @@ class HttpTransport:
             )
         return {"Authorization": f"Bearer {key}"}
 
-    async def _send(self, calls: Sequence[Call], headers: Mapping[str, str]) -> list[Reply]:
+    async def _send(
+        self, calls: Sequence[Call], headers: Mapping[str, str], on_reply: OnReply | None
+    ) -> list[Reply]:
         replies: list[Reply] = [Reply(reason="not sent")] * len(calls)
-        orders = [self._order(call) for call in calls]
-        queues: dict[str, deque[int]] = {replica.url: deque() for replica in self._replicas}
-        for at in _adjacent(calls):
-            queues[orders[at][0].url].append(at)
+        waiting = runs_of(calls, self._home, self.endpoint.max_in_flight)
 
-        async def work(queue: deque[int]) -> None:
-            while queue:
-                at = queue.popleft()
+        async def work(url: str) -> None:
+            while (at := waiting.next_of(url)) is not None:
                 try:
-                    replies[at] = await self._reply(calls[at], orders[at], headers)
+                    replies[at] = await self._reply(calls[at], url, headers)
                 except DataError as error:
                     replies[at] = Reply(reason=str(error))
+                if on_reply is not None:
+                    on_reply(at, replies[at])
 
-        workers = [
-            asyncio.ensure_future(work(queue))
-            for queue in queues.values()
-            for _ in range(min(self.endpoint.max_in_flight, len(queue)))
-        ]
+        workers: list[asyncio.Future[None]] = []
+        at_work: set[str] = set()
         try:
-            await asyncio.gather(*workers)
+            while True:
+                for url in self._places(waiting) - at_work:
+                    at_work.add(url)
+                    count = min(self.endpoint.max_in_flight, len(calls))
+                    workers += [asyncio.ensure_future(work(url)) for _ in range(count)]
+                busy = [worker for worker in workers if not worker.done()]
+                if not busy:
+                    break
+                # replicas that are listed meanwhile take part
+                look = None if self.endpoint.urls_file is None else _SECONDS_BETWEEN_LOOKS
+                done, _ = await asyncio.wait(
+                    busy, timeout=look, return_when=asyncio.FIRST_EXCEPTION
+                )
+                for worker in done:
+                    worker.result()
         finally:
             for worker in workers:
                 worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
         return replies
 
-    def _order(self, call: Call) -> list[Replica]:
-        """Return the replicas in the order in which a call tries them."""
-        if call.prefix:
-            return ranked(self._replicas, call.prefix)
-        turn = next(self._turns) % len(self._replicas)
-        return [*self._replicas[turn:], *self._replicas[:turn]]
+    def _home(self, prefix: str) -> str:
+        """Return the URL of the replica that a call of this prefix waits for; empty where none."""
+        order = self._replicas.order(prefix, 0 if prefix else next(self._turns))
+        return order[0].url if order else ""
 
-    async def _reply(
-        self, call: Call, order: Sequence[Replica], headers: Mapping[str, str]
-    ) -> Reply:
-        """Return the first usable answer, or why there is none."""
+    def _places(self, waiting: Waiting) -> set[str]:
+        """Return for which replicas calls are to be taken: those of this share, and who waits."""
+        place, count = self.share
+        return {r.url for r in self._replicas.current()[place::count]} | set(waiting.runs)
+
+    async def _reply(self, call: Call, url: str, headers: Mapping[str, str]) -> Reply:
+        """Return the first usable answer, or why there is none.
+
+        Args:
+            call: what is asked.
+            url: of the replica that is asked first.
+            headers: of each request.
+        """
         last = Reply(reason="")
-        num_tries = 0
+        tried: list[str] = []
         while True:
-            replica = await self._available(order, headers)
-            if replica is None:
-                return Reply(reason=self._all_out(last), status=last.status)
+            replica = await self._available(call, url, tried, headers, last)
             async with replica.slots:
                 # it may have gone while this call waited for its turn
                 if replica.is_out:
                     continue
-                num_tries += 1
-                self.tally.add(requests=1, retries=int(num_tries > 1))
+                self.tally.add(replica.url, requests=1, retries=int(bool(tried)))
+                tried.append(replica.url)
                 wait = None
+                started = self._clock()
                 try:
                     answer = await self._post(
                         replica.url + call.path, call.body, headers, self.endpoint.timeout
@@ -211,7 +234,8 @@ class HttpTransport:
                     replica.answered()
                     self._out_since = None
                     if answer.status == 200 and isinstance(answer.body, dict | list):
-                        self._count_tokens(answer.body)
+                        self.tally.took(replica.url, self._clock() - started)
+                        self._count_tokens(replica, answer.body)
                         return Reply(answer.body, status=200)
                     last = Reply(
                         reason=_told(replica, refusal(answer), headers), status=answer.status
@@ -219,66 +243,99 @@ class HttpTransport:
                     wait = answer.retry_after
                     if not can_pass(call, answer):
                         return last
-            if num_tries == self.endpoint.tries:
-                tries = "1 try" if num_tries == 1 else f"{num_tries} tries"
+            if len(tried) == self.endpoint.tries:
+                tries = "1 try" if len(tried) == 1 else f"{len(tried)} tries"
                 return Reply(reason=f"{last.reason} ({tries})", status=last.status)
             if wait is None:
-                wait = seconds_to_wait(call, num_tries)
+                wait = seconds_to_wait(call, len(tried))
             elif wait > self.endpoint.patience:
                 asked = f"{last.reason}; it asks to wait {wait:g} s, more than the patience"
                 return Reply(reason=asked, status=last.status)
-            order = [*(other for other in order if other is not replica), replica]
             await self._sleep(wait)
 
     async def _available(
-        self, order: Sequence[Replica], headers: Mapping[str, str]
-    ) -> Replica | None:
-        """Return the first replica that is not passed over; wait for one while patience lasts."""
+        self,
+        call: Call,
+        url: str,
+        tried: Sequence[str],
+        headers: Mapping[str, str],
+        last: Reply,
+    ) -> Replica:
+        """Return the first replica that is not passed over; wait for one while patience lasts.
+
+        Those that were tried come last, the one that was tried longest ago before the others.
+        """
+
+        def place(replica: Replica) -> tuple[int, bool]:
+            times = [at for at, other in enumerate(tried) if other == replica.url]
+            return max(times, default=-1), replica.url != url
+
         while True:
-            for replica in order:
+            for replica in sorted(self._replicas.order(call.prefix, 0), key=place):
                 if not replica.is_out or await self._is_back(replica, headers):
                     return replica
             now = self._clock()
             if self._out_since is None:
                 self._out_since = now
-            if now - self._out_since > self.endpoint.patience:
-                return None
+            is_checked = any(replica.is_checked for replica in self._replicas.current())
+            if now - self._out_since > self.endpoint.patience and not is_checked:
+                # whoever asks again waits again
+                self._out_since = None
+                raise EndpointDownError(self._all_out(last))
             await self._sleep(_SECONDS_BETWEEN_LOOKS)
 
     async def _is_back(self, replica: Replica, headers: Mapping[str, str]) -> bool:
-        if not replica.may_check():
+        if replica.is_checked or not replica.may_check():
             return False
+        replica.is_checked = True
         try:
             answer = await self._post(replica.url + "/health", None, headers, _HEALTH_SECONDS)
-        except ExchangeError:
+            # a hosted service may know no /health: any answer shows that it is there
+            if answer.status >= 500:
+                return False
+            replica.fault = await self._fault(replica, headers)
+        except ExchangeError as error:
+            replica.fault = _told(replica, str(error), headers) if self.vetting else ""
             return False
-        # a hosted service may know no /health: any answer shows that it is there
-        if answer.status >= 500:
+        finally:
+            replica.is_checked = False
+        if replica.fault:
             return False
+        replica.is_vetted = True
         replica.answered()
         self._out_since = None
         return True
 
-    def _count_tokens(self, body: Any) -> None:
+    async def _fault(self, replica: Replica, headers: Mapping[str, str]) -> str:
+        """Return what a replica fails to show; empty where nothing is wrong."""
+        if self.vetting is None:
+            return ""
+        bodies = []
+        for call in self.vetting.calls:
+            answer = await self._post(
+                replica.url + call.path, call.body, headers, self.endpoint.timeout
+            )
+            if answer.status != 200:
+                return _told(replica, refusal(answer), headers)
+            bodies.append(answer.body)
+        found = self.vetting.fault(bodies)
+        return _told(replica, found, headers) if found else ""
+
+    def _count_tokens(self, replica: Replica, body: Any) -> None:
         usage = body.get("usage") if isinstance(body, dict) else None
         if isinstance(usage, dict):
             counts = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}
-            self.tally.add(**{k: v for k, v in counts.items() if isinstance(v, int)})
+            whole = {name: count for name, count in counts.items() if isinstance(count, int)}
+            self.tally.add(replica.url, **whole)
 
     def _all_out(self, last: Reply) -> str:
+        faults = [replica.fault for replica in self._replicas.current() if replica.fault]
+        why = "; ".join([*faults, *([f"last: {last.reason}"] if last.reason else [])])
         return (
-            f"none of {', '.join(self.endpoint.urls)} answers, nor did for "
+            f"none of {self.endpoint.place} answers as it should, nor did for "
             f"{self.endpoint.patience:g} s; start the servers and go on"
-            + (f" (last: {last.reason})" if last.reason else "")
+            + (f" ({why})" if why else "")
         )
-
-
-def _adjacent(calls: Sequence[Call]) -> Iterable[int]:
-    """Return the places of the calls with those of equal prefix side by side, else in order."""
-    first: dict[str, int] = {}
-    for at, call in enumerate(calls):
-        first.setdefault(call.prefix, at)
-    return sorted(range(len(calls)), key=lambda at: (first[calls[at].prefix], at))
 
 
 def _told(replica: Replica, what: str, headers: Mapping[str, str]) -> str:

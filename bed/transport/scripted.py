@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bed.transport.tally import Tally
-from bed.transport.values import Call, Reply
+from bed.transport.values import Call, OnReply, Reply
 
 __all__ = ["ScriptedTransport"]
 
@@ -24,11 +24,14 @@ class ScriptedTransport:
     calls: list[Call] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
 
-    def send(self, calls: Sequence[Call]) -> list[Reply]:
-        """Answer every call."""
+    def send(self, calls: Sequence[Call], on_reply: OnReply | None = None) -> list[Reply]:
+        """Answer every call; see `bed.transport.Transport`."""
         self.calls += calls
         found = [self.answer(call) for call in calls]
         replies = [of if isinstance(of, Reply) else Reply(of, status=200) for of in found]
         failed = sum(reply.reason is not None for reply in replies)
         self.tally.add(requests=len(replies), failures=failed)
+        if on_reply is not None:
+            for at, reply in enumerate(replies):
+                on_reply(at, reply)
         return replies

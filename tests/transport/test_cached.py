@@ -2,13 +2,14 @@
 
 import math
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bed.transport import AnswerStore, CachedTransport, Call, Reply, ScriptedTransport
+from bed.transport.values import OnReply
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def store(tmp_path: Path) -> Iterator[AnswerStore]:
     found.close()
 
 
-def batch(*prompts: int, **more: Any) -> Call:
+def batch(*prompts: float, **more: Any) -> Call:
     return Call("/square", {"input": list(prompts), **more}, batch="input", rows="data")
 
 
@@ -46,6 +47,30 @@ def test_only_what_is_new_is_sent(store: AnswerStore) -> None:
     assert cached.tally.snapshot()["cache_hits"] == 4
 
 
+def test_what_was_answered_before_a_send_broke_off_is_kept(store: AnswerStore) -> None:
+    def answer(call: Call) -> Any:
+        if 4 in call.body["input"]:
+            raise KeyboardInterrupt
+        return squares(call)
+
+    class OneByOne(ScriptedTransport):
+        """Tells each reply as it comes, as a real transport does."""
+
+        def send(self, calls: Sequence[Call], on_reply: OnReply | None = None) -> list[Reply]:
+            def told(at: int) -> OnReply:
+                return lambda _, reply: on_reply(at, reply) if on_reply else None
+
+            send = super().send
+            return [send([call], told(at))[0] for at, call in enumerate(calls)]
+
+    cached = CachedTransport(OneByOne(answer), store, None)
+    with pytest.raises(KeyboardInterrupt):
+        cached.send([batch(1, 2), batch(3), batch(4), batch(5)])
+    again = CachedTransport(inner := ScriptedTransport(squares), store, None)
+    assert values(again.send([batch(1, 2, 3, 5)])[0]) == [1, 4, 9, 25]
+    assert [call.body["input"] for call in inner.calls] == [[5]]
+
+
 @pytest.mark.parametrize(
     ("identity", "call"),
     [
@@ -54,8 +79,9 @@ def test_only_what_is_new_is_sent(store: AnswerStore) -> None:
         (None, Call("/cube", {"input": [1]}, batch="input", rows="data")),
         (None, Call("/square", {"input": [1]}, batch="input", rows="data", salt="7")),
         (None, batch(2)),
+        (None, batch(1.000000001)),
     ],
-    ids=["identity", "parameter", "path", "salt", "prompt"],
+    ids=["identity", "parameter", "path", "salt", "prompt", "ninth decimal"],
 )
 def test_another_question_is_asked(store: AnswerStore, identity: str | None, call: Call) -> None:
     inner = ScriptedTransport(squares)

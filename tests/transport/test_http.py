@@ -6,12 +6,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bed.errors import DataError
-from bed.transport import Call, Endpoint, HttpTransport
+from bed.transport import Call, Endpoint, EndpointDownError, HttpTransport
 from bed.transport.wire import Answer, ExchangeError
 
 URL, OTHER = "http://a:1", "http://b:2"
@@ -168,15 +169,180 @@ def test_a_server_that_looks_sound_and_cuts_every_call_off_uses_up_the_tries() -
     assert len(network.posts) == 4 * 40
 
 
-def test_all_down_is_one_clear_reason() -> None:
+def test_all_down_is_one_clear_error() -> None:
     network = Network(lambda url, body, n: raises(ExchangeError("cannot connect (refused)")))
     network.is_healthy = lambda url: False
-    with network.transport(URL, OTHER, patience=20) as transport:
-        replies = transport.send(calls(3))
-    for reply in replies:
-        assert reply.reason is not None
-        assert "none of http://a:1, http://b:2 answers, nor did for 20 s" in reply.reason
+    message = (
+        r"none of http://a:1, http://b:2 answers as it should, nor did for 20 s; start the servers "
+        r"and go on \(last: http://.:.: cannot connect \(refused\)\)"
+    )
+    with (
+        network.transport(URL, OTHER, patience=20) as transport,
+        pytest.raises(EndpointDownError, match=message),
+    ):
+        transport.send(calls(3))
     assert 20 < network.now < 60
+
+
+def test_what_was_answered_before_all_went_down_is_told() -> None:
+    network = Network(
+        lambda url, body, n: OK if n <= 10 else raises(ExchangeError("cannot connect"))
+    )
+    network.is_healthy = lambda url: False
+    told: dict[int, Any] = {}
+    with (
+        network.transport(max_in_flight=1, patience=5) as transport,
+        pytest.raises(EndpointDownError, match="none of"),
+    ):
+        transport.send(calls(30), lambda at, reply: told.update({at: reply.body}))
+    assert told == {at: {"data": 1} for at in range(10)}
+
+
+def test_a_replica_that_has_nothing_left_takes_from_one_that_has_much() -> None:
+    network = Network(lambda url, body, n: OK)
+    asked = calls(1000, "a prefix that all share")
+    with network.transport(*(f"http://r{i}:1" for i in range(4)), max_in_flight=4) as transport:
+        transport.send(asked)
+    count = Counter(url for url, _ in network.posts)
+    assert len(network.posts) == 1000
+    # runs of 64 calls stay whole, so at most one run too many or too few
+    assert all(abs(of - 250) <= 64 for of in count.values())
+
+
+def test_a_share_of_the_replicas_is_asked_first_and_the_others_when_it_fails() -> None:
+    urls = [f"http://r{i}:1" for i in range(4)]
+    is_down = False
+
+    def answer(url: str, body: Any, n: int) -> Answer:
+        return raises(ExchangeError("cannot connect")) if is_down and url in urls[1::2] else OK
+
+    network = Network(answer)
+    with HttpTransport(
+        Endpoint(tuple(urls)), network.post, network.sleep, lambda: network.now, share=(1, 2)
+    ) as transport:
+        transport.send([Call("/classify", {}, f"prefix {i}") for i in range(40)])
+        assert {url for url, _ in network.posts} == set(urls[1::2])
+        is_down, network.posts = True, []
+        network.is_healthy = lambda url: False
+        replies = transport.send([Call("/classify", {}, f"prefix {i}") for i in range(40)])
+    assert all(reply.body for reply in replies)
+    assert {url for url, _ in network.posts} == set(urls)
+
+
+class Says:
+    """A vetting: the server must say 7 to one call."""
+
+    calls = (Call("/classify", {"golden": True}),)
+
+    def fault(self, bodies: Sequence[Any]) -> str | None:
+        return None if bodies == [{"says": 7}] else f"it says {bodies[0]['says']} instead of 7"
+
+
+def vetted(network: Network, *urls: str, **settings: Any) -> HttpTransport:
+    clock = lambda: network.now  # noqa: E731
+    return HttpTransport(Endpoint(urls, **settings), network.post, network.sleep, clock, Says())
+
+
+def test_a_replica_is_asked_nothing_before_it_is_vetted() -> None:
+    says = {URL: 7, OTHER: 8}
+    network = Network(
+        lambda url, body, n: Answer(200, {"says": says[url]}) if "golden" in body else OK
+    )
+    with vetted(network, URL, OTHER, max_in_flight=2) as transport:
+        transport.send(calls(20))
+        assert {url for url, body in network.posts if "item" in body} == {URL}
+        says[OTHER] = 7
+        network.now += 2
+        transport.send(calls(20))
+    assert {url for url, body in network.posts if "item" in body} == {URL, OTHER}
+
+
+def test_one_that_comes_back_with_another_model_stays_out() -> None:
+    says, is_up = {"of": 7}, [True]
+
+    def answer(url: str, body: Any, n: int) -> Answer:
+        if not is_up[0]:
+            raise ExchangeError("cannot connect")
+        return Answer(200, {"says": says["of"]}) if "golden" in body else OK
+
+    network = Network(answer)
+    network.is_healthy = lambda url: is_up[0]
+    with vetted(network, URL, patience=10) as transport:
+        assert transport.send(calls(1))[0].body
+        is_up[0] = False
+        with pytest.raises(EndpointDownError, match="none of"):
+            transport.send(calls(3))
+        is_up[0], says["of"] = True, 8
+        with pytest.raises(EndpointDownError, match=r"http://a:1: it says 8 instead of 7"):
+            transport.send(calls(3))
+        says["of"] = 7
+        assert transport.send(calls(1))[0].body
+
+
+def test_replicas_are_found_in_a_file_that_changes(tmp_path: Path) -> None:
+    listed = tmp_path / "hosts.txt"
+    listed.write_text(f"# the first node\n{URL}/\n\n")
+
+    def answer(url: str, body: Any, n: int) -> Answer:
+        if url == URL and n == 20:
+            listed.write_text(f"{OTHER}  # moved\n")
+        network.now += 0.2
+        return OK
+
+    network = Network(answer)
+    endpoint = Endpoint(urls_file=listed, max_in_flight=1)
+    with HttpTransport(endpoint, network.post, network.sleep, lambda: network.now) as transport:
+        assert all(reply.body for reply in transport.send(calls(60)))
+    urls = [url for url, _ in network.posts]
+    assert urls[:20] == [URL] * 20
+    assert set(urls[30:]) == {OTHER}
+    assert len(urls) == 60
+
+
+def test_a_file_that_lists_nothing_yet_is_waited_for(tmp_path: Path) -> None:
+    listed = tmp_path / "hosts.txt"
+    network = Network(lambda url, body, n: OK)
+
+    async def sleep(seconds: float) -> None:
+        await network.sleep(seconds)
+        if network.now > 5:
+            listed.write_text(URL)
+
+    endpoint = Endpoint(urls_file=listed, patience=20)
+    with HttpTransport(endpoint, network.post, sleep, lambda: network.now) as transport:
+        assert all(reply.body for reply in transport.send(calls(3)))
+
+
+def test_a_line_that_is_no_url_is_named(tmp_path: Path) -> None:
+    listed = tmp_path / "hosts.txt"
+    listed.write_text("node1:8000\n")
+    network = Network(lambda url, body, n: OK)
+    endpoint = Endpoint(urls_file=listed)
+    with (
+        HttpTransport(endpoint, network.post, network.sleep, lambda: network.now) as transport,
+        pytest.raises(DataError, match=r"hosts.txt: 'node1:8000' is no base URL"),
+    ):
+        transport.send(calls(1))
+
+
+def test_counts_and_latencies_are_kept_by_server() -> None:
+    def answer(url: str, body: Any, n: int) -> Answer:
+        network.now += 0.1 if url == URL else 0.4
+        return Answer(200, {"usage": {"prompt_tokens": 5}})
+
+    network = Network(answer)
+    with network.transport(URL, OTHER, max_in_flight=1) as transport:
+        for _ in range(20):
+            transport.send(calls(1))
+    found = transport.tally.report()
+    servers = found.pop("servers")
+    assert found["requests"] == 20
+    assert found["prompt_tokens"] == 100
+    assert {url: of["requests"] for url, of in servers.items()} == {URL: 10, OTHER: 10}
+    assert servers[URL]["latency_s"] == pytest.approx(
+        {"p50": 0.1, "p90": 0.1, "p99": 0.1}, rel=0.03
+    )
+    assert found["latency_s"] == pytest.approx({"p50": 0.1, "p90": 0.4, "p99": 0.4}, rel=0.03)
 
 
 def test_a_hung_server_runs_out_of_time() -> None:
@@ -224,7 +390,8 @@ def test_a_replica_more_moves_few_prefixes() -> None:
     def homes(urls: Sequence[str]) -> list[str]:
         network = Network(lambda url, body, n: OK)
         asked = [Call("/classify", {"p": i}, f"prefix {i}") for i in range(400)]
-        with network.transport(*urls) as transport:
+        # all are under way at once, so that none is taken over
+        with network.transport(*urls, max_in_flight=400) as transport:
             transport.send(asked)
         return [url for _, url in sorted((body["p"], url) for url, body in network.posts)]
 
