@@ -39,7 +39,8 @@ class TrackerView:
         log_gain: log2 of the belief in the truth gained by it, bits, the same shape.
         curve: mean belief in the truth, shape (1 + draws, num_policies, 1 + num_steps).
         has_intervals: False where a domain has one unit only, which cannot be resampled.
-        num_left_out: episodes left out for all policies, because the tracker failed in one.
+        num_left_out: episodes left out for all policies, because one of them, or the tracker,
+            failed there.
     """
 
     policies: tuple[str, ...]
@@ -53,8 +54,8 @@ class TrackerView:
 def tracker_view(run: xr.Dataset, tracker: str, num_draws: int = NUM_DRAWS) -> TrackerView:
     """Return the figures of a run under one of its trackers.
 
-    The log score clips beliefs to [0.001, 0.999]. An episode in which nothing could be chosen
-    keeps its belief, and so counts as no gain.
+    The log score clips beliefs to [0.001, 0.999]. An episode in which some policy could choose
+    nothing though experiments were left, or in which the tracker failed, is left out for all.
 
     Args:
         run: of `bed.simulation`, complete or not.
@@ -62,7 +63,7 @@ def tracker_view(run: xr.Dataset, tracker: str, num_draws: int = NUM_DRAWS) -> T
         num_draws: bootstrap draws.
 
     Raises:
-        DataError: where the tracker failed in every episode.
+        DataError: where no episode is whole.
     """
     run, num_left_out = _whole_episodes(run, tracker)
     belief = run["belief"].sel(tracker=tracker).values
@@ -92,13 +93,42 @@ def tracker_view(run: xr.Dataset, tracker: str, num_draws: int = NUM_DRAWS) -> T
 
 
 def _whole_episodes(run: xr.Dataset, tracker: str) -> tuple[xr.Dataset, int]:
-    """Return the run without the episodes in which the tracker failed, and how many those are."""
-    whole = ~np.isnan(run["belief"].sel(tracker=tracker).values).any(axis=(0, 2))
+    """Return the run without the episodes that failed, and how many those are."""
+    failed = _failures(run, tracker)
+    whole = ~np.isin(run["episode"].values, [row["episode"] for row in failed])
     if not whole.any():
-        reasons = [words for words in run["reason"].values.ravel().tolist() if words]
-        first = f": {reasons[0]}" if reasons else ""
-        raise DataError(f"tracker {tracker!r} failed in every episode{first}")
+        first = failed[0]
+        raise DataError(
+            f"every episode failed, the first ({first['episode']}) at step {first['step']} of "
+            f"policy {first['policy']!r}: {first['reason']}"
+        )
     return run.isel(episode=np.flatnonzero(whole)), int((~whole).sum())
+
+
+def _failures(run: xr.Dataset, tracker: str) -> list[dict[str, Any]]:
+    """Return where each failed episode failed first, and why.
+
+    It failed where the tracker did, or where a policy could choose nothing though experiments were
+    left, which leaves a reason; where a pool is at its end there is none.
+    """
+    reason, chosen = run["reason"].values, run["chosen"].values
+    unknown = np.isnan(run["belief"].sel(tracker=tracker).values)
+    # at each step: a belief before the first experiment belongs to the first step
+    untracked = unknown[:, :, 1:].copy()
+    untracked[:, :, 0] |= unknown[:, :, 0]
+    failed = untracked | ((chosen < 0) & (reason != ""))
+    found = []
+    for row in np.flatnonzero(failed.any(axis=(0, 2))):
+        step, p = np.argwhere(failed[:, row].T)[0]
+        found.append(
+            {
+                "episode": str(run["episode"].values[row]),
+                "policy": str(run["policy"].values[p]),
+                "step": int(run["choice"].values[step]),
+                "reason": str(reason[p, row, step]) or f"tracker {tracker}: no reason given",
+            }
+        )
+    return found
 
 
 def _resampled(figures: Array, units: NDArray[Any], num_draws: int, seed: str) -> Array:
@@ -144,7 +174,8 @@ def report(run: xr.Dataset, num_draws: int = NUM_DRAWS) -> dict[str, Any]:
     step, `raw_` before branch weights were moved to their base rates. `failed` counts candidates
     that were not scored, `steps_without_choice` steps at which nothing could be chosen, `doubted`
     choices whose scores were not to be trusted (`doubt` is the first reason) and `not_told_apart`
-    those with more than one candidate within the noise of the best.
+    those with more than one candidate within the noise of the best. `failed_episodes` lists the
+    episodes left out, each with the policy, the step and the reason of its first failure.
     """
     study = json.loads(run.attrs["fingerprint"])
     main, *others = run["tracker"].values.tolist()
@@ -158,6 +189,7 @@ def report(run: xr.Dataset, num_draws: int = NUM_DRAWS) -> dict[str, Any]:
         "seed": study["seed"],
         "tracker": main,
         "episodes_left_out": view.num_left_out,
+        "failed_episodes": _failures(run, main),
         "brier": _brier(run, main),
         "policies": {
             name: {

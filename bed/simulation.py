@@ -1,8 +1,10 @@
 """The lockstep simulation of experiment selection (Ibis0 / EDB-Bio, section 6).
 
 Every policy runs through every episode: it sees the evidence revealed so far, chooses among the
-rest of the pool, and the true outcome is revealed. All episodes advance one step at a time, so that
-each step is a few large batches of model calls. Fixed trackers score every trajectory alike.
+rest of the pool, and the true outcome is revealed. All episodes advance one step at a time, some
+hundred episodes together, so that each step is a few large batches of model calls and what they
+hold in memory does not grow with the number of episodes. Fixed trackers score every trajectory
+alike.
 
 A run is checkpointed as it goes and resumes to the identical dataset, because all
 randomness derives from (run seed, episode, step) and the rest is a function of what was chosen.
@@ -23,10 +25,12 @@ from bed.domains import canonical, relation
 from bed.errors import BedError, DataError
 from bed.evidence import Episode, Evidence, to_json
 from bed.protocols import BeliefModel, BeliefQuery, Beliefs, Choice, DesignProblem, Policy
-from bed.runs import SCHEMA, load_run, save_run
+from bed.runs import SCHEMA, load_run, load_usage, save_run
 from bed.seeds import derive_seed
 
 __all__ = ["Study", "simulate"]
+
+_EPISODES_AT_ONCE = 256
 
 _PER_CHOICE = {
     "chosen": (np.int16, -1, "pool index of the experiment run; -1 where none was"),
@@ -140,6 +144,7 @@ def simulate(
     checkpoint: Path | None = None,
     resume: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
+    usage: Callable[[], Mapping[str, Any]] = dict,
 ) -> xr.Dataset:
     """Run a study to its end.
 
@@ -147,7 +152,8 @@ def simulate(
         study: what to run.
         checkpoint: where to keep the run as it goes, and at last the finished one.
         resume: continue from the checkpoint where there is one.
-        on_progress: called with policy-steps done and in all.
+        on_progress: called with steps of episodes done and in all, over all policies.
+        usage: what was asked of endpoints so far; kept beside the run for each sitting.
 
     Returns:
         A dataset over (tracker, policy, episode, step, candidate), enough to redraw every table.
@@ -155,45 +161,70 @@ def simulate(
 
     Raises:
         DataError: where the checkpoint belongs to another study.
+        bed.transport.EndpointDownError: where model servers are gone; what was recorded stays, and
+            the run can be resumed.
     """
-    run = _blank(study)
+    run, sittings = _blank(study), []
     if checkpoint is not None and resume and checkpoint.exists():
-        run = load_run(checkpoint)
+        run, sittings = load_run(checkpoint), load_usage(checkpoint)
         study.check_same(run, checkpoint)
-    positions = [(step, policy) for step in range(study.steps) for policy in study.policies]
-    if run.attrs["done"] == 0:
-        _track_start(study, run)
-    keeper = None if checkpoint is None else _Checkpoint(checkpoint)
+    blocks = _blocks(len(study.episodes))
+    positions = [
+        (step, policy, rows)
+        for step in range(study.steps)
+        for policy in study.policies
+        for rows in blocks
+    ]
+    keeper = _Checkpoint(checkpoint, run, lambda: [*sittings, usage()])
+    num_all = len(study.episodes) * len(study.policies) * study.steps
+    num_done = 0
     try:
-        for done, (step, name) in enumerate(positions):
+        if run.attrs["done"] == 0:
+            for rows in blocks:
+                _track_start(study, run, rows)
+        for done, (step, name, rows) in enumerate(positions):
             if done >= run.attrs["done"]:
-                _advance(study, run, step, name)
+                _advance(study, run, step, name, rows)
                 run.attrs["done"] = done + 1
-                if keeper is not None:
-                    keeper.offer(run)
+                keeper.offer()
+            num_done += len(rows)
             if on_progress is not None:
-                on_progress(done + 1, len(positions))
+                on_progress(num_done, num_all)
     finally:
         # also when interrupted: a half-recorded step is not counted and is done again
-        if keeper is not None:
-            save_run(run, keeper.path)
+        keeper.save()
     return run
+
+
+def _blocks(num_episodes: int) -> list[range]:
+    """Return the rows of episodes that advance together."""
+    return [
+        range(at, min(at + _EPISODES_AT_ONCE, num_episodes))
+        for at in range(0, num_episodes, _EPISODES_AT_ONCE)
+    ]
 
 
 class _Checkpoint:
     """Saves a run now and then, spending at most about a tenth of the time on it."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path | None, run: xr.Dataset, usage: Callable[[], list[Mapping[str, Any]]]
+    ) -> None:
+        self.path, self.run, self.usage = path, run, usage
         self._cost = 0.0
         self._saved_at = -np.inf
 
-    def offer(self, run: xr.Dataset) -> None:
+    def offer(self) -> None:
+        if time.monotonic() - self._saved_at >= 10.0 * self._cost:
+            self.save()
+
+    def save(self) -> None:
+        if self.path is None:
+            return
         started = time.monotonic()
-        if started - self._saved_at >= 10.0 * self._cost:
-            save_run(run, self.path)
-            self._saved_at = time.monotonic()
-            self._cost = self._saved_at - started
+        save_run(self.run, self.path, self.usage())
+        self._saved_at = time.monotonic()
+        self._cost = self._saved_at - started
 
 
 def _blank(study: Study) -> xr.Dataset:
@@ -263,10 +294,14 @@ def _domain(episode: Episode) -> str:
     return canonical(episode.target.domain)
 
 
-def _track_start(study: Study, run: xr.Dataset) -> None:
-    for t, tracker in enumerate(study.trackers.values()):
-        prior = _tracked(tracker, study, [(episode, ()) for episode in study.episodes])
-        run["belief"].values[t, :, :, 0] = prior.probabilities
+def _track_start(study: Study, run: xr.Dataset, rows: range) -> None:
+    known = [(study.episodes[row], ()) for row in rows]
+    for t, (name, tracker) in enumerate(study.trackers.items()):
+        prior = _tracked(tracker, study, known)
+        run["belief"].values[t, :, rows.start : rows.stop, 0] = prior.probabilities
+        for row, why in zip(rows, prior.reasons, strict=True):
+            if why is not None:
+                run["reason"].values[:, row, 0] = f"tracker {name}: {why}"
 
 
 def _tracked(
@@ -289,14 +324,14 @@ def _evidence(episode: Episode, chosen: Sequence[int]) -> Evidence:
     return tuple(episode.pool[index] for index in chosen if index >= 0)
 
 
-def _advance(study: Study, run: xr.Dataset, step: int, name: str) -> None:
-    """Let one policy run one experiment in every episode that has one left."""
+def _advance(study: Study, run: xr.Dataset, step: int, name: str, block: range) -> None:
+    """Let one policy run one experiment in every episode of a block that has one left."""
     arrays = {str(key): variable.values for key, variable in run.data_vars.items()}
     p = list(study.policies).index(name)
     chosen = arrays["chosen"][p]
     rows, problems, open_places = [], [], []
-    for row, episode in enumerate(study.episodes):
-        before = chosen[row, :step].tolist()
+    for row in block:
+        episode, before = study.episodes[row], chosen[row, :step].tolist()
         left = [
             place
             for place, stub in enumerate(episode.pool)
@@ -318,6 +353,9 @@ def _advance(study: Study, run: xr.Dataset, step: int, name: str) -> None:
     choices = study.policies[name].choose(problems) if problems else []
     for row, places, choice in zip(rows, open_places, choices, strict=True):
         _record(arrays, (p, row, step), places, choice)
+    belief = arrays["belief"][:, p, block.start : block.stop]
+    # carried forward, then asked for where an outcome was revealed
+    belief[:, :, step + 1] = belief[:, :, step]
     _track(study, arrays, p, step, rows)
 
 
@@ -349,9 +387,8 @@ def _record(
 
 
 def _track(study: Study, arrays: _Arrays, p: int, step: int, rows: Sequence[int]) -> None:
-    """Carry the last belief forward, then ask the trackers where an outcome was revealed."""
+    """Ask the trackers where an outcome was revealed."""
     belief = arrays["belief"]
-    belief[:, p, :, step + 1] = belief[:, p, :, step]
     chosen = arrays["chosen"][p]
     moved = [row for row in rows if chosen[row, step] >= 0]
     known = [

@@ -120,8 +120,29 @@ def test_a_failed_tracker_leaves_its_episode_out_for_all(run: xr.Dataset) -> Non
     assert found["policies"]["eig"]["promised_bits"] == rest["policies"]["eig"]["promised_bits"]
     assert found["episodes"] == {"world": 39}
     faulty["belief"].values[:] = np.nan
-    with pytest.raises(DataError, match="failed in every episode"):
+    with pytest.raises(DataError, match=r"every episode failed, the first \(.*\) at step 1 of"):
         report(faulty)
+
+
+def test_an_episode_in_which_nothing_could_be_chosen_is_listed_and_left_out(
+    run: xr.Dataset,
+) -> None:
+    faulty = run.copy(deep=True)
+    faulty["chosen"].values[1, 7, 4:] = -1
+    faulty["reason"].values[1, 7, 4] = "posterior: no idea"
+    found = report(faulty, num_draws=50)
+    assert found["failed_episodes"] == [
+        {
+            "episode": str(run["episode"].values[7]),
+            "policy": str(run["policy"].values[1]),
+            "step": 5,
+            "reason": "posterior: no idea",
+        }
+    ]
+    rest = report(run.drop_isel(episode=7), num_draws=50)
+    for name, row in found["policies"].items():
+        assert row["first_gain_bits"] == rest["policies"][name]["first_gain_bits"]
+        assert row["belief_in_truth"] == rest["policies"][name]["belief_in_truth"]
 
 
 def test_stopping_early_is_counted() -> None:

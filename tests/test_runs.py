@@ -38,6 +38,6 @@ def test_a_run_that_lacks_an_array_is_refused(run: xr.Dataset, tmp_path: Path, n
 
 
 def test_a_run_of_another_version_is_refused(run: xr.Dataset, tmp_path: Path) -> None:
-    save_run(run.assign_attrs(schema="bed-run/2"), tmp_path / "old.nc")
-    with pytest.raises(DataError, match="has schema 'bed-run/2', not 'bed-run/3'; run it again"):
+    save_run(run.assign_attrs(schema="bed-run/3"), tmp_path / "old.nc")
+    with pytest.raises(DataError, match="has schema 'bed-run/3', not 'bed-run/4'; run it again"):
         load_run(tmp_path / "old.nc")

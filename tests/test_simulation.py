@@ -18,7 +18,7 @@ from bed.evidence import Episode, Fields, Outcome, Stub
 from bed.policies import InformationPolicy, NaivePolicy, RandomPolicy
 from bed.protocols import BeliefModel, BeliefQuery, Beliefs, DesignProblem, Policy
 from bed.report import report
-from bed.runs import load_run, save_run
+from bed.runs import load_run, load_usage, save_run
 from bed.simulation import Study, simulate
 from bed.worlds import World
 from tests.doubles import chat
@@ -85,6 +85,33 @@ def test_an_episode_alone_takes_the_same_path(study: Study, run: xr.Dataset) -> 
     for name in ("chosen", "belief", "worth"):
         together = run[name].isel(episode=slice(2, 3))
         xr.testing.assert_equal(alone[name], together)
+
+
+def test_blocks_of_episodes_give_the_same_run(
+    study: Study, run: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bed.simulation._EPISODES_AT_ONCE", 3)
+    told: list[tuple[int, int]] = []
+    path = tmp_path / "run.nc"
+    blocks = simulate(study, path, on_progress=lambda done, count: told.append((done, count)))
+    xr.testing.assert_equal(blocks, run)
+    count = len(study.episodes) * len(study.policies) * study.steps
+    assert told[-1] == (count, count)
+    assert len(told) == -(-len(study.episodes) // 3) * len(study.policies) * study.steps
+
+
+def test_each_sitting_keeps_what_it_asked(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "run.nc"
+    stop_at = 5
+
+    def stop(done: int, count: int) -> None:
+        if done >= stop_at:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(study, path, on_progress=stop, usage=lambda: {"judge": {"requests": 3}})
+    simulate(study, path, resume=True, usage=lambda: {"judge": {"requests": 4}})
+    assert load_usage(path) == [{"judge": {"requests": 3}}, {"judge": {"requests": 4}}]
 
 
 def test_a_policy_does_not_depend_on_its_company(study: Study, run: xr.Dataset) -> None:

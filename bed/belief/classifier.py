@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from bed.protocols import BeliefQuery, Beliefs
 from bed.tokens import ChatTemplate
 from bed.transport import Call, Failure, Transport, in_order, send_batches
 
-__all__ = ["ClassifierBelief", "Golden", "ModelCheckError", "read_golden"]
+__all__ = ["ClassifierBelief", "Golden", "GoldenVetting", "ModelCheckError", "read_golden"]
 
 _SATURATED = 30.0
 """A logit beyond this comes from a head that was never loaded."""
@@ -119,9 +120,7 @@ class ClassifierBelief:
         self, items: Sequence[tuple[Sequence[int], str]], is_activated: bool = False
     ) -> list[float | Failure]:
         def call(part: Sequence[tuple[Sequence[int], str]]) -> Call:
-            ids = [list(of) for of, _ in part]
-            body = {"model": self.model, "input": ids, "use_activation": is_activated}
-            return Call("/classify", body, part[0][1], "input", "data")
+            return _call(self.model, [ids for ids, _ in part], part[0][1], is_activated)
 
         read = _last if is_activated else _logits
         return send_batches(self.transport, items, self.batch_size, call, read)
@@ -154,18 +153,10 @@ class ClassifierBelief:
                 "read them; check the checkpoint and its head"
             )
         self._check_activation(probes, found)
-        answers = self._sound([self._ids(of.prompt) for of in golden])
-        for place, (of, logit) in enumerate(zip(golden, answers, strict=True)):
-            if not abs(logit - of.logit) <= tolerance:
-                raise ModelCheckError(
-                    f"{self.model}: golden prompt {place} gets the logit {logit:.4f} instead of "
-                    f"{of.logit:.4f} (tolerance {tolerance:g}); another checkpoint or precision is "
-                    "served"
-                )
+        answers = self._sound([_ids(self.template, of.prompt) for of in golden])
+        if missed := _missed(golden, answers, tolerance):
+            raise ModelCheckError(f"{self.model}: {missed}")
         return found
-
-    def _ids(self, prompt: Prompt | Sequence[int]) -> Sequence[int]:
-        return self.template.ids(prompt) if isinstance(prompt, Prompt) else prompt
 
     def _sound(self, prompts: Sequence[Sequence[int]], is_activated: bool = False) -> list[float]:
         found = []
@@ -187,6 +178,64 @@ class ClassifierBelief:
             f"sigmoid of the logits {list(logits)} nor the logits; it must be vLLM with a head of "
             "one or two labels"
         )
+
+
+@dataclass(frozen=True)
+class GoldenVetting:
+    """Keeps a server out until it gives golden prompts their logits (a `bed.transport.Vetting`).
+
+    Attributes:
+        template: of the model.
+        model: its name at the server.
+        golden: prompts with the logits that must come back.
+        tolerance: by which they may differ.
+    """
+
+    template: ChatTemplate
+    model: str
+    golden: tuple[Golden, ...]
+    tolerance: float
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        """The golden prompts, in one call."""
+        return (_call(self.model, [_ids(self.template, of.prompt) for of in self.golden]),)
+
+    def fault(self, bodies: Sequence[Any]) -> str | None:
+        """Return which prompt is missed by how much; None where none is."""
+        try:
+            answers = _logits(bodies[0], len(self.golden))
+        except (KeyError, TypeError, ValueError) as error:
+            return f"golden prompts get an answer that cannot be read ({error})"
+        if len(answers) != len(self.golden):
+            return f"{len(self.golden)} golden prompts get {len(answers)} answers"
+        return _missed(self.golden, answers, self.tolerance)
+
+
+def _missed(
+    golden: Sequence[Golden], answers: Sequence[float | Failure], tolerance: float
+) -> str | None:
+    for place, (of, logit) in enumerate(zip(golden, answers, strict=True)):
+        if isinstance(logit, Failure):
+            return f"golden prompt {place} gets no logit: {logit.reason}"
+        if not abs(logit - of.logit) <= tolerance:
+            return (
+                f"golden prompt {place} gets the logit {logit:.4f} instead of {of.logit:.4f} "
+                f"(tolerance {tolerance:g}); another checkpoint or precision is served"
+            )
+    return None
+
+
+def _ids(template: ChatTemplate, prompt: Prompt | Sequence[int]) -> Sequence[int]:
+    return template.ids(prompt) if isinstance(prompt, Prompt) else prompt
+
+
+def _call(
+    model: str, prompts: Sequence[Sequence[int]], prefix: str = "", is_activated: bool = False
+) -> Call:
+    ids = [list(of) for of in prompts]
+    body = {"model": model, "input": ids, "use_activation": is_activated}
+    return Call("/classify", body, prefix, "input", "data")
 
 
 def read_golden(path: Path) -> list[Golden]:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from bed import __version__
-from bed.cli import cache, engine, episodes, evaluate, serve, simulate
+from bed.cli import cache, engine, episodes, evaluate, plan, serve, simulate
 
 __all__ = ["app"]
 
@@ -21,6 +21,7 @@ app.add_typer(episodes.app, name="episodes")
 app.command("simulate")(simulate.simulate)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(engine.app, name="engine")
+app.command("plan")(plan.plan)
 app.command("serve")(serve.serve)
 app.add_typer(cache.app, name="cache")
 

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["simulate"]
 
 _PARTIAL = ".partial"
+
+Usage = Callable[[], dict[str, Any]]
+"""Says what was asked of each endpoint so far."""
 
 
 def simulate(
@@ -89,6 +92,7 @@ def simulate(
     from bed.engine import connected, engine_study, file_study, load_engine, world_study
     from bed.plots import check_picture, plot_run
     from bed.report import report
+    from bed.runs import load_usage
 
     if episodes is not None and world is not None:
         raise DataError("--episodes and --world exclude each other; give one of them")
@@ -119,28 +123,38 @@ def simulate(
                 study = file_study(episodes, policy or (), limit, steps, seed)
             else:
                 study = engine_study(sources, episodes, policy or (), limit, steps, seed)
-        run = _kept(study, out, resume, notes)
+        before = {} if sources is None else sources.prefix_tokens()
+
+        def usage() -> dict[str, Any]:
+            return {} if sources is None else sources.usage(before)
+
+        run = _kept(study, out, resume, notes, usage)
+        spent = usage()
     if plot is not None:
         plot_run(run, plot)
         notes.print(f"Figure: {plot}", markup=False)
     found = report(run)
     if sources is not None:
-        found["run"] = {"endpoints": sources.tallies()}
+        found["run"] = {"endpoints": spent}
+        if out is not None:
+            found["run"]["sittings"] = load_usage(out)
     if as_json:
         print(json.dumps(found, allow_nan=False))
         return
     print_report(found)
     if sources is not None:
-        print_tallies(sources.tallies())
+        print_tallies(spent)
 
 
-def _kept(study: "Study", out: Path | None, resume: bool, notes: Console) -> "xr.Dataset":
+def _kept(
+    study: "Study", out: Path | None, resume: bool, notes: Console, usage: Usage
+) -> "xr.Dataset":
     """Run the study, or show the finished run of `out`."""
     from bed.atomic import held
     from bed.runs import load_run
 
     if out is None:
-        return _run(study, None, False, notes)
+        return _run(study, None, False, notes, usage)
     if out.exists():
         run = load_run(out)
         study.check_same(run, out)
@@ -149,14 +163,17 @@ def _kept(study: "Study", out: Path | None, resume: bool, notes: Console) -> "xr
     with held(out.with_name(out.name + ".lock")):
         if out.exists():
             raise DataError(f"{out} was finished by another process; show it with --resume")
-        run = _run(study, partial, resume, notes)
+        run = _run(study, partial, resume, notes, usage)
         partial.replace(out)
     return run
 
 
-def _run(study: "Study", partial: Path | None, resume: bool, notes: Console) -> "xr.Dataset":
+def _run(
+    study: "Study", partial: Path | None, resume: bool, notes: Console, usage: Usage
+) -> "xr.Dataset":
     """Run the study with progress; what is done stays in `partial` when it is broken off."""
     from bed.simulation import simulate as run_study
+    from bed.transport import EndpointDownError
 
     if resume and partial is not None and not partial.exists():
         notes.print(f"Nothing to resume at {partial}: starting.", markup=False)
@@ -168,10 +185,11 @@ def _run(study: "Study", partial: Path | None, resume: bool, notes: Console) -> 
                 check_interrupted()
                 progress.update(task, completed=done, total=total)
 
-            return run_study(study, partial, resume, on_progress)
-    except KeyboardInterrupt:
+            return run_study(study, partial, resume, on_progress, usage)
+    except (KeyboardInterrupt, EndpointDownError) as error:
         if partial is not None:
-            notes.print(f"Interrupted; {partial} is kept: go on with --resume.", markup=False)
+            what = "Interrupted" if isinstance(error, KeyboardInterrupt) else "Broken off"
+            notes.print(f"{what}; {partial} is kept: go on with --resume.", markup=False)
         raise
 
 
@@ -204,7 +222,7 @@ def _progress(console: Console) -> Progress:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("policy-steps,"),
+        TextColumn("steps of episodes,"),
         TimeElapsedColumn(),
         TextColumn("elapsed,"),
         TimeRemainingColumn(),

@@ -20,6 +20,7 @@ Brier: after the last step. sent: identical questions once. doubted: choices who
 to be trusted, by coherence gap or noise; not told apart: with rivals that tie with the best or are
 within one standard error of it, where noise is known. Intervals resample the split's units."""
 
+_MOST_FAILED = 10
 _SHARES = ("doubted", "not_told_apart")
 
 _TRACKERS = {
@@ -41,8 +42,13 @@ def print_report(found: Mapping[str, Any]) -> None:
         f"tracker: {_TRACKERS.get(found['tracker'], found['tracker'])}. {weights}"
         "95% intervals in brackets."
     )
-    if found["episodes_left_out"]:
-        console.print(f"[red]{found['episodes_left_out']} episodes left out: the tracker failed.")
+    if failed := found["failed_episodes"]:
+        console.print(f"[red]{len(failed):,} episodes failed and are left out for all policies:")
+        for row in failed[:_MOST_FAILED]:
+            where = f"{row['episode']}, step {row['step']} of {row['policy']}"
+            console.print(f"[red]  {escape(where)}: {escape(row['reason'])}")
+        if len(failed) > _MOST_FAILED:
+            console.print(f"[red]  and {len(failed) - _MOST_FAILED:,} more, listed by --json")
     console.print(_first(found["policies"], "The first experiment"))
     console.print(_path(found["policies"], found["brier"], found["steps"], "The whole path"))
     console.print(_differences(found["comparisons"], "Paired differences"))
@@ -72,11 +78,22 @@ def print_report(found: Mapping[str, Any]) -> None:
         console.print(_differences(other["comparisons"], f"Paired differences, tracker: {name}"))
 
 
-def print_tallies(tallies: Mapping[str, Mapping[str, int]]) -> None:
-    """Print what was sent to each endpoint and what came of it."""
-    for name, counts in tallies.items():
-        words = (f"{count:,} {key.replace('_', ' ')}" for key, count in counts.items())
-        print(f"endpoint {name}: {', '.join(words) or 'nothing sent'}")
+def print_tallies(tallies: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print what was sent to each endpoint and what came of it, and to each of several servers."""
+    for name, of in tallies.items():
+        print(f"endpoint {name}: {_counted(of) or 'nothing sent'}")
+        servers = of.get("servers", {})
+        for server, counts in servers.items() if len(servers) > 1 else ():
+            print(f"  {server}: {_counted(counts)}")
+
+
+def _counted(of: Mapping[str, Any]) -> str:
+    words = [f"{n:,} {key.replace('_', ' ')}" for key, n in of.items() if isinstance(n, int)]
+    if "latency_s" in of:
+        words.append("latency " + ", ".join(f"{s:g} s ({q})" for q, s in of["latency_s"].items()))
+    if "prefix_hit_share" in of:
+        words.append(f"{of['prefix_hit_share']:.1%} of prompt tokens from the prefix cache")
+    return ", ".join(words)
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:

@@ -2,6 +2,7 @@
 
 from bed.engine.build import Sources, connected
 from bed.engine.check import Finding, check_engine
+from bed.engine.plan import plan_job
 from bed.engine.settings import Engine, load_engine
 from bed.engine.study import (
     ENGINE_POLICIES,
@@ -29,5 +30,6 @@ __all__ = [
     "evaluated_belief",
     "file_study",
     "load_engine",
+    "plan_job",
     "world_study",
 ]

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bed.belief import (
     ClassifierBelief,
@@ -14,6 +15,7 @@ from bed.belief import (
     TransformersBelief,
     VerbalBelief,
 )
+from bed.belief.classifier import Golden, GoldenVetting, read_golden
 from bed.belief.wrappers import WithNoise
 from bed.chat import Chat
 from bed.domains import canonical, kind
@@ -37,7 +39,14 @@ from bed.protocols import BeliefModel, OutcomeSimulator
 from bed.simulators import DomainSimulator, GenerativeSimulator
 from bed.standins import StandIns, cached_stand_ins
 from bed.tokens import ChatTemplate
-from bed.transport import AnswerStore, CachedTransport, HttpTransport, Transport
+from bed.transport import (
+    AnswerStore,
+    CachedTransport,
+    HttpTransport,
+    PrefixTokens,
+    Transport,
+    prefix_tokens,
+)
 
 __all__ = [
     "Sources",
@@ -46,10 +55,13 @@ __all__ = [
     "build_raw_belief",
     "build_simulator",
     "connected",
+    "golden_of",
     "stand_ins_of",
 ]
 
 _MB = 10**6
+_GOLDEN_FLOAT32, _GOLDEN_ROUGH = 1e-3, 0.05
+"""By how much a golden logit may differ, where the server computes in float32 and elsewhere."""
 
 StandInsByDomain = Mapping[str, StandIns]
 
@@ -64,12 +76,35 @@ class Sources:
         stand_ins: fits stand-ins, or finds them fitted; called where a part is one.
         examples: finds a training stub of each kind of experiment; called where a model writes
             results.
+        servers: endpoint -> the connections alone, whatever lies before them.
     """
 
     engine: Engine
     transports: Mapping[str, Transport]
     stand_ins: Callable[[], StandInsByDomain]
     examples: Callable[[], Evidence] = tuple
+    servers: Mapping[str, HttpTransport] = field(default_factory=dict)
+
+    def prefix_tokens(self) -> dict[str, PrefixTokens]:
+        """Return what the servers of each endpoint say of their prefix caches."""
+        return {
+            name: prefix_tokens(of.get("/metrics").values()) for name, of in self.servers.items()
+        }
+
+    def usage(self, before: Mapping[str, PrefixTokens]) -> dict[str, Any]:
+        """Return what each endpoint was asked and what came of it, as JSON.
+
+        That is `bed.transport.Tally.report`, and `prefix_hit_share`: of the prompts' tokens, where
+        the servers count them (vLLM does).
+
+        Args:
+            before: what the servers said at the start.
+        """
+        found = {name: of.tally.report() for name, of in self.transports.items()}
+        for name, now in self.prefix_tokens().items():
+            if (share := now.share_since(before[name])) is not None:
+                found[name]["prefix_hit_share"] = share
+        return found
 
     def tallies(self) -> dict[str, dict[str, int]]:
         """Return what was sent to each endpoint and what came of it, see `bed.transport.Tally`."""
@@ -78,7 +113,11 @@ class Sources:
 
 @contextmanager
 def connected(
-    engine: Engine, episodes: Path | None = None, seed: int = 0, uses_cache: bool = True
+    engine: Engine,
+    episodes: Path | None = None,
+    seed: int = 0,
+    uses_cache: bool = True,
+    vets: bool = True,
 ) -> Iterator[Sources]:
     """Open the endpoints that the parts of an engine ask, and close them at the end.
 
@@ -87,24 +126,57 @@ def connected(
         episodes: file on whose training split stand-ins are fitted.
         seed: of stand-ins.
         uses_cache: whether answers may come from the cache that the file names.
+        vets: whether a server is asked nothing until it gives golden prompts their logits.
 
     Raises:
         DataError: for a cache that cannot be used.
     """
     used = dict.fromkeys(p.endpoint for p in engine.parts().values() if isinstance(p, Served))
     with ExitStack() as stack:
-        transports: dict[str, Transport] = {
-            name: stack.enter_context(HttpTransport(engine.endpoint(name))) for name in used
+        servers = {
+            name: stack.enter_context(
+                HttpTransport(
+                    engine.endpoint(name), vetting=_vetting(engine, name) if vets else None
+                )
+            )
+            for name in used
         }
+        transports: dict[str, Transport] = dict(servers)
         if (cache := engine.cache) is not None and uses_cache:
             store = stack.enter_context(closing(AnswerStore(cache.path, cache.max_mb * _MB)))
             transports = {
                 name: CachedTransport(of, store, engine.answered_by(name))
                 for name, of in transports.items()
             }
-        yield Sources(
-            engine, transports, stand_ins_of(episodes, seed), partial(_examples, episodes)
-        )
+        fitted, examples = stand_ins_of(episodes, seed), partial(_examples, episodes)
+        yield Sources(engine, transports, fitted, examples, servers)
+
+
+def _vetting(engine: Engine, endpoint: str) -> GoldenVetting | None:
+    """Return the golden prompts of the part that asks an endpoint; None where there are none."""
+    for part in engine.parts().values():
+        if isinstance(part, ClassifierSettings) and part.endpoint == endpoint and part.golden:
+            model = engine.model_of(part)
+            golden, tolerance = golden_of(engine, part)
+            template = _template(engine, part, model, part.thinking)
+            return GoldenVetting(template, model, tuple(golden), tolerance) if golden else None
+    return None
+
+
+def golden_of(engine: Engine, part: ClassifierSettings) -> tuple[list[Golden], float]:
+    """Return a part's golden prompts, none where it names no file, and what they may differ by.
+
+    Args:
+        engine: the file.
+        part: of it.
+
+    Raises:
+        DataError: for a file that cannot be read.
+    """
+    golden = [] if part.golden is None else read_golden(part.golden)
+    server = engine.server_of(part.endpoint)
+    is_exact = server is not None and server.precision == "float32"
+    return golden, _GOLDEN_FLOAT32 if is_exact else _GOLDEN_ROUGH
 
 
 def _examples(episodes: Path | None) -> Evidence:

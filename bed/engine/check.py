@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from bed.belief import ClassifierBelief
-from bed.belief.classifier import read_golden
 from bed.domains import reading
-from bed.engine.build import Sources, build_naive, build_raw_belief, build_simulator
+from bed.engine.build import Sources, build_naive, build_raw_belief, build_simulator, golden_of
 from bed.engine.settings import Served, StandIn
 from bed.episodes.files import read_episodes
 from bed.errors import BedError, DataError
@@ -33,9 +32,6 @@ _NUM_QUESTIONS = 16
 _NUM_PROBLEMS = 4
 _GROUP = 5
 _ROUNDING = 1e-9
-_GOLDEN_FLOAT32 = 1e-3
-_GOLDEN_ROUGH = 0.05
-"""By how much a golden logit may differ, where the server computes in float32 and elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +126,7 @@ def _endpoint(sources: Sources, name: str) -> list[str]:
         if isinstance(part, Served) and part.endpoint == name
     }
     lines = []
-    for url, reply in zip(transport.endpoint.urls, transport.get("/v1/models"), strict=True):
+    for url, reply in transport.get("/v1/models").items():
         if reply.status == 404:
             lines.append(f"{url} answers, but does not list its models")
             continue
@@ -165,10 +161,8 @@ def _belief(sources: Sources, settings: Any, cases: Sequence[_Case]) -> list[str
     belief = build_raw_belief(sources, settings)
     lines = []
     if isinstance(belief, ClassifierBelief):
-        golden = () if settings.golden is None else read_golden(settings.golden)
-        server = sources.engine.server_of(settings.endpoint)
-        is_exact = server is not None and server.precision == "float32"
-        logits = belief.check(golden, _GOLDEN_FLOAT32 if is_exact else _GOLDEN_ROUGH)
+        golden, tolerance = golden_of(sources.engine, settings)
+        logits = belief.check(golden, tolerance)
         shown = ", ".join(f"{logit:.2f}" for logit in logits)
         lines.append(f"its head is loaded (logits of plain texts: {shown})")
         if golden:

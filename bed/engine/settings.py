@@ -51,6 +51,7 @@ class EndpointSettings:
 
     Attributes:
         urls: base URLs, without /v1.
+        urls_file: instead, a file with one base URL a line, which a scheduler may rewrite.
         serve: instead of URLs, a server that `bed serve` starts from this file.
         key_env: environment variable that holds the key; none is sent without it.
         timeout: seconds to wait for an answer.
@@ -60,6 +61,7 @@ class EndpointSettings:
     """
 
     urls: tuple[str, ...] = ()
+    urls_file: Path | None = None
     serve: str | None = None
     key_env: str | None = None
     timeout: Positive = 120.0
@@ -287,6 +289,7 @@ class Engine:
             of.max_in_flight,
             of.tries,
             of.patience,
+            of.urls_file,
         )
 
     def answered_by(self, endpoint: str) -> list[Any]:
@@ -431,8 +434,11 @@ def _take_calibration(tables: dict[str, Any], root: At) -> None:
 
 def _check_endpoint(engine: Engine, name: str, at: At) -> None:
     of = engine.endpoints[name]
-    if bool(of.urls) is (of.serve is not None):
-        raise at.error("must have either urls = [...] or serve = NAME of a table [serve.NAME]")
+    if [bool(of.urls), of.urls_file is not None, of.serve is not None].count(True) != 1:
+        raise at.error(
+            "must have one of urls = [...], urls_file = FILE and serve = NAME of a table "
+            "[serve.NAME]"
+        )
     if of.serve is not None and of.serve not in engine.serve:
         raise (at / "serve").unknown(of.serve, engine.serve)
     try:

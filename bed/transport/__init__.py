@@ -8,6 +8,7 @@ becomes a reason, and one bad item never costs the others their answers.
 from bed.transport.batches import Failure, in_order, send_batches
 from bed.transport.cached import CachedTransport
 from bed.transport.http import HttpTransport
+from bed.transport.metrics import PrefixTokens, prefix_tokens
 from bed.transport.scripted import ScriptedTransport
 from bed.transport.store import AnswerStore
 from bed.transport.tally import Tally
@@ -21,11 +22,13 @@ __all__ = [
     "EndpointDownError",
     "Failure",
     "HttpTransport",
+    "PrefixTokens",
     "Reply",
     "ScriptedTransport",
     "Tally",
     "Transport",
     "Vetting",
     "in_order",
+    "prefix_tokens",
     "send_batches",
 ]

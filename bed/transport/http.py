@@ -20,7 +20,7 @@ from bed.transport.replicas import Replica, Replicas
 from bed.transport.runs import Waiting, runs_of
 from bed.transport.tally import Tally
 from bed.transport.values import Call, Endpoint, EndpointDownError, OnReply, Reply, Vetting
-from bed.transport.wire import ExchangeError, Post, Wire
+from bed.transport.wire import ExchangeError, Post, UnreachableError, Wire
 
 __all__ = ["HttpTransport"]
 
@@ -87,8 +87,8 @@ class HttpTransport:
         self.tally.add(failures=sum(reply.reason is not None for reply in replies))
         return replies
 
-    def get(self, path: str) -> list[Reply]:
-        """Return what each replica answers to a GET, asked once; text where it is no JSON.
+    def get(self, path: str) -> dict[str, Reply]:
+        """Return what each replica, by URL, answers to a GET, asked once; text if it is no JSON.
 
         Args:
             path: such as "/health" or "/metrics".
@@ -107,8 +107,10 @@ class HttpTransport:
                 return Reply(answer.body, status=200)
             return Reply(reason=_told(replica, refusal(answer), headers), status=answer.status)
 
-        async def ask_all() -> list[Reply]:
-            return list(await asyncio.gather(*map(ask, self._replicas.current())))
+        async def ask_all() -> dict[str, Reply]:
+            replicas = self._replicas.current()
+            replies = await asyncio.gather(*map(ask, replicas))
+            return {of.url: reply for of, reply in zip(replicas, replies, strict=True)}
 
         return self._opened().run(ask_all())
 
@@ -221,12 +223,17 @@ class HttpTransport:
                     continue
                 self.tally.add(replica.url, requests=1, retries=int(bool(tried)))
                 tried.append(replica.url)
-                wait = None
+                wait, tries = None, self.endpoint.tries
                 started = self._clock()
                 try:
                     answer = await self._post(
                         replica.url + call.path, call.body, headers, self.endpoint.timeout
                     )
+                except UnreachableError as error:
+                    replica.unreachable()
+                    last = Reply(reason=_told(replica, str(error), headers))
+                    # no fault of the call; a server that looks sound may yet never be reached
+                    wait, tries = 0.0, 2 * tries
                 except ExchangeError as error:
                     replica.failed()
                     last = Reply(reason=_told(replica, str(error), headers))
@@ -243,9 +250,9 @@ class HttpTransport:
                     wait = answer.retry_after
                     if not can_pass(call, answer):
                         return last
-            if len(tried) == self.endpoint.tries:
-                tries = "1 try" if len(tried) == 1 else f"{len(tried)} tries"
-                return Reply(reason=f"{last.reason} ({tries})", status=last.status)
+            if len(tried) >= tries:
+                count = "1 try" if len(tried) == 1 else f"{len(tried)} tries"
+                return Reply(reason=f"{last.reason} ({count})", status=last.status)
             if wait is None:
                 wait = seconds_to_wait(call, len(tried))
             elif wait > self.endpoint.patience:
@@ -277,8 +284,12 @@ class HttpTransport:
             now = self._clock()
             if self._out_since is None:
                 self._out_since = now
-            is_checked = any(replica.is_checked for replica in self._replicas.current())
-            if now - self._out_since > self.endpoint.patience and not is_checked:
+            listed = self._replicas.current()
+            is_checked = any(replica.is_checked for replica in listed)
+            is_over = now - self._out_since > self.endpoint.patience
+            # where all are there and none is what it should be, waiting does not help
+            is_over |= bool(listed) and all(replica.fault for replica in listed)
+            if is_over and not is_checked:
                 # whoever asks again waits again
                 self._out_since = None
                 raise EndpointDownError(self._all_out(last))
@@ -294,8 +305,8 @@ class HttpTransport:
             if answer.status >= 500:
                 return False
             replica.fault = await self._fault(replica, headers)
-        except ExchangeError as error:
-            replica.fault = _told(replica, str(error), headers) if self.vetting else ""
+        except ExchangeError:
+            replica.fault = ""
             return False
         finally:
             replica.is_checked = False
@@ -329,12 +340,14 @@ class HttpTransport:
             self.tally.add(replica.url, **whole)
 
     def _all_out(self, last: Reply) -> str:
-        faults = [replica.fault for replica in self._replicas.current() if replica.fault]
+        listed = self._replicas.current()
+        faults = [replica.fault for replica in listed if replica.fault]
+        if listed and len(faults) == len(listed):
+            return f"no server is what it should be: {'; '.join(faults)}"
         why = "; ".join([*faults, *([f"last: {last.reason}"] if last.reason else [])])
         return (
-            f"none of {self.endpoint.place} answers as it should, nor did for "
-            f"{self.endpoint.patience:g} s; start the servers and go on"
-            + (f" ({why})" if why else "")
+            f"none of {self.endpoint.place} answers, nor did for {self.endpoint.patience:g} s; "
+            "start the servers and go on" + (f" ({why})" if why else "")
         )
 
 

@@ -17,7 +17,7 @@ _SECONDS_BETWEEN_READS = 1.0
 
 @dataclass(eq=False)
 class Replica:
-    """One server and its state: after three errors in a row it is passed over.
+    """One server and its state: after three errors in a row, or unreachable, it is passed over.
 
     Attributes:
         url: its base URL.
@@ -52,6 +52,10 @@ class Replica:
     def failed(self) -> None:
         """Count an exchange without an answer."""
         self.num_errors += 1
+
+    def unreachable(self) -> None:
+        """Pass it over at once."""
+        self.num_errors = _ERRORS_TO_OPEN
 
     def may_check(self) -> bool:
         """Return whether it is to be looked at now, at most once a second."""

@@ -4,13 +4,14 @@ import json
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from bed.atomic import written_whole
 from bed.errors import DataError
 
 __all__ = ["AnswerStore", "StoreInfo"]
@@ -134,6 +135,40 @@ class AnswerStore:
         with self._lock:
             (count,) = self._file.execute("SELECT count(*) FROM answers").fetchone()
             return StoreInfo(count, self._num_bytes())
+
+    def copy(self, path: Path) -> None:
+        """Write everything to a new file of the same kind, whole or not at all.
+
+        Args:
+            path: of the new file.
+
+        Raises:
+            DataError: where there is a file already, or none can be written.
+        """
+        if path.exists():
+            raise DataError(f"{path} exists; remove it or name another file")
+        with written_whole(path) as beside, self._lock:
+            try:
+                self._file.execute("VACUUM INTO ?", [str(beside)])
+            except sqlite3.Error as error:
+                raise DataError(f"{path} cannot be written ({error})") from error
+
+    def answers(self) -> Iterator[tuple[bytes, Any]]:
+        """Yield each key with its answer, the oldest first."""
+        place = 0
+        while True:
+            with self._lock:
+                rows = self._file.execute(
+                    "SELECT place, key, answer, digest FROM answers WHERE place > ? "
+                    "ORDER BY place LIMIT ?",
+                    (place, _ASKED_AT_ONCE),
+                ).fetchall()
+            if not rows:
+                return
+            for _, key, answer, digest in rows:
+                if _digest(key, answer) == digest:
+                    yield key, json.loads(answer)
+            place = rows[-1][0]
 
     def clear(self) -> None:
         """Forget everything, and give the room back."""

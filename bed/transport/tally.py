@@ -54,7 +54,7 @@ class Tally:
             server: _told(Counter({key: n for key, n in counts.items() if key[0] == server}))
             for server in servers
         }
-        return {**_told(counts), "servers": each}
+        return _told(counts) | ({"servers": each} if each else {})
 
     def _copy(self) -> Counter[Key]:
         with self._lock:

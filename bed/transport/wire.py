@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from bed.errors import BedError, DataError
 
-__all__ = ["Answer", "ExchangeError", "Post", "Wire"]
+__all__ = ["Answer", "ExchangeError", "Post", "UnreachableError", "Wire"]
 
 _CONNECT_SECONDS = 3.0
 # below the 5 s after which uvicorn closes an idle connection: none is closed as it is used again
@@ -17,6 +17,10 @@ _LARGEST = 64 * 2**20
 
 class ExchangeError(BedError):
     """No answer came: refused, cut off, or out of time."""
+
+
+class UnreachableError(ExchangeError):
+    """The server was not even reached, so that nothing is the fault of what was to be asked."""
 
 
 class Answer(NamedTuple):
@@ -79,9 +83,9 @@ class Wire:
         except aiohttp.InvalidURL as error:
             raise DataError(f"{url!r} is no URL") from error
         except aiohttp.ConnectionTimeoutError as error:
-            raise ExchangeError(f"cannot connect within {_CONNECT_SECONDS:g} s") from error
+            raise UnreachableError(f"cannot connect within {_CONNECT_SECONDS:g} s") from error
         except aiohttp.ClientConnectorError as error:
-            raise ExchangeError(f"cannot connect ({error.os_error or error})") from error
+            raise UnreachableError(f"cannot connect ({error.os_error or error})") from error
         except TimeoutError as error:
             raise ExchangeError(f"no answer within {timeout:g} s") from error
         except (aiohttp.ClientError, OSError) as error:

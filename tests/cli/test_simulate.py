@@ -192,7 +192,8 @@ def test_an_interrupt_that_a_destructor_dropped_still_counts(
         with contextlib.suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         steps.append(1)
-        arguments[-1](1, 2)
+        on_progress = arguments[3]
+        on_progress(1, 2)
         steps.append(2)
 
     monkeypatch.setattr("bed.simulation.simulate", run_study)

@@ -86,7 +86,7 @@ def test_a_released_model_is_a_preset_whose_keys_can_be_overridden(tmp_path: Pat
             r"belief.endpoint is 'jugde' \(did you mean 'judge'\?\)",
         ),
         ({"belief": {"kind": "classifier", "endpoint": "judge"}}, "belief.model is missing"),
-        ({"endpoints": {"judge": {}}}, "endpoints.judge must have either urls"),
+        ({"endpoints": {"judge": {}}}, "endpoints.judge must have one of urls"),
         ({"endpoints": {"judge": {"urls": ["localhost"]}}}, "'localhost' is no base URL"),
         ({"endpoints": {"judge": {"serve": "x"}}}, "endpoints.judge.serve is 'x'; there is none"),
         ({"engine": {}}, "engine is no key here"),

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from bed.belief import ClassifierBelief, Recalibrated, TransformersBelief, WithNoise
 from bed.cli import app
@@ -20,9 +20,14 @@ from bed.engine.build import build_belief
 from bed.episodes import write_episodes
 from bed.episodes.files import EpisodeFile
 from bed.errors import DataError
+from bed.evidence import Hypothesis
+from bed.prompts import Prompt
+from bed.protocols import BeliefQuery
 from bed.report import report
+from bed.runs import load_run, load_usage
 from bed.simulation import simulate
 from bed.tokens import ChatTemplate
+from bed.transport import EndpointDownError
 from tests.doubles import template
 from tests.engine.fake_server import FakeServer, serving
 from tests.engine.files import engine, written
@@ -112,6 +117,71 @@ def test_a_run_that_is_made_again_asks_nothing(
     assert empty.stdout.startswith("0 answers")
 
 
+def test_a_run_whose_servers_are_gone_ends_with_an_error_and_is_resumed(
+    tmp_path: Path, judge: FakeServer, writer: FakeServer, episodes: Path
+) -> None:
+    judge.jitter = 0.0
+    command = ["simulate", "--episodes", str(episodes), "--steps", "2", "--policy", "eig"]
+    command += ["--policy", "relevance"]
+
+    def ran(name: str, chat_url: str, *more: str) -> Result:
+        endpoints = {
+            "judge": {"urls": [judge.url]},
+            "chat": {"urls": [chat_url], "tries": 1, "patience": 0},
+        }
+        path = engine(tmp_path, "", "", endpoints=endpoints).file
+        out = str(tmp_path / f"{name}.nc")
+        return CliRunner().invoke(app, [*command, "--engine", str(path), "--out", out, *more])
+
+    broken = ran("broken", "http://127.0.0.1:9")
+    assert isinstance(broken.exception, EndpointDownError)
+    assert "none of http://127.0.0.1:9 answers" in str(broken.exception)
+    # the terminal breaks lines where it likes
+    told = "".join(broken.stderr.split())
+    assert f"{tmp_path / 'broken.nc.partial'}iskept:goonwith--resume" in told
+    assert ran("broken", writer.url, "--resume").exit_code == 0
+    assert ran("whole", writer.url).exit_code == 0
+    judge.jitter = 0.01
+    broken_off, whole = (load_run(tmp_path / f"{name}.nc") for name in ("broken", "whole"))
+    assert broken_off.identical(whole)
+    first, second = load_usage(tmp_path / "broken.nc")
+    assert "prompt_tokens" not in first.get("chat", {})
+    assert second["chat"]["prompt_tokens"] > 0
+
+
+def test_a_server_that_misses_a_golden_prompt_is_asked_nothing(
+    tmp_path: Path, judge: FakeServer, writer: FakeServer, episodes: Path
+) -> None:
+    golden = tmp_path / "golden.jsonl"
+    with connected(engine(tmp_path, judge.url, writer.url), episodes) as sources:
+        belief = build_belief(sources, "belief")
+        assert isinstance(belief, ClassifierBelief)
+        prompt = Prompt("", "Is it so?")
+        (logit,) = belief.logits([prompt])
+    assert isinstance(logit, float)
+    for shift in (0.0, 0.5):
+        row = {"system": "", "user": "Is it so?", "logit": logit + shift}
+        golden.write_text(json.dumps(row))
+        asking = {
+            "kind": "classifier",
+            "endpoint": "judge",
+            "model": "tiny",
+            "tokenizer": template().tokenizer,
+            "golden": str(golden),
+        }
+        vetted = engine(tmp_path, judge.url, writer.url, belief=asking)
+        with connected(vetted, episodes) as sources:
+            belief = build_belief(sources, "belief")
+            if shift:
+                message = f"{judge.url}: golden prompt 0 gets the logit"
+                with pytest.raises(EndpointDownError, match=message):
+                    belief.probabilities([BeliefQuery(Hypothesis("The coin is fair."))])
+                assert sources.tallies()["judge"] == {}
+            else:
+                found = belief.probabilities([BeliefQuery(Hypothesis("The coin is fair."))])
+                assert found.reasons == (None,)
+
+
 def test_an_evaluation_that_is_made_again_asks_nothing(
     tmp_path: Path, judge: FakeServer, writer: FakeServer, episodes: Path
 ) -> None:
@@ -142,10 +212,8 @@ def test_a_belief_that_answers_nothing_is_no_evaluation(
     path = engine(tmp_path, "", "", endpoints=endpoints).file
     command = ["evaluate", "--engine", str(path), "--episodes", str(episodes), "--limit", "2"]
     result = CliRunner().invoke(app, command)
-    assert isinstance(result.exception, DataError)
-    assert "belief answers no whole sweep; the first reason: http://127.0.0.1:9" in str(
-        result.exception
-    )
+    assert isinstance(result.exception, EndpointDownError)
+    assert "none of http://127.0.0.1:9 answers" in str(result.exception)
 
 
 def test_choices_at_random_are_counted_and_said(

@@ -137,7 +137,7 @@ def template(models: Path) -> ChatTemplate:
 
 def counter(transport: HttpTransport, name: str) -> float:
     """A counter of the server's own /metrics, summed over its labels."""
-    (reply,) = transport.get("/metrics")
+    (reply,) = transport.get("/metrics").values()
     assert reply.reason is None, reply.reason
     values = re.findall(rf"^vllm:{name}(?:\{{.*\}})? (\S+)$", reply.body, re.MULTILINE)
     assert values, f"no counter vllm:{name}"

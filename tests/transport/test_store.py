@@ -1,5 +1,6 @@
 """The file of answers: what it gives back, what it drops, and who may share it."""
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -7,7 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from bed.cli import app
 from bed.errors import DataError
 from bed.transport import AnswerStore
 
@@ -89,3 +92,24 @@ def test_a_file_of_another_kind_is_left_alone(tmp_path: Path, kind: str) -> None
     with pytest.raises(DataError, match=r"answers\.sqlite cannot be used as a cache"):
         AnswerStore(path)
     assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_a_copy_and_lines_hold_what_the_file_holds(tmp_path: Path) -> None:
+    answers = {key(i): {"logit": i / 7} for i in range(1234)}
+    path, copied, lines = (tmp_path / name for name in ("a.sqlite", "b.sqlite", "c.jsonl"))
+    with closing(AnswerStore(path)) as store:
+        store.keep(answers)
+        # a store that is in use is copied as it stands
+        for out in (copied, lines):
+            shown = CliRunner().invoke(app, ["cache", "export", str(path), str(out)])
+            assert shown.exit_code == 0, shown.output
+            assert f"{len(answers):,} answers written" in shown.stdout
+    with closing(AnswerStore(copied)) as store:
+        assert store.recall(answers) == answers
+    rows = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert {bytes.fromhex(row["key"]): row["answer"] for row in rows} == answers
+    assert len(rows) == len(answers)
+    for out in (copied, lines):
+        again = CliRunner().invoke(app, ["cache", "export", str(path), str(out)])
+        assert isinstance(again.exception, DataError)
+        assert f"{out} exists" in str(again.exception)
