@@ -36,7 +36,7 @@ Array = NDArray[np.float32]
 _CONTEXTS_PER_EPISODE = 4
 _PRIOR_SCALES = np.array([1.0, 0.5, 0.25, 0.125, 0.0625], dtype=np.float32)
 _NUM_DRAWS = 32
-_SMALLEST_BATCH = 64
+_ROWS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +66,17 @@ class AdditiveBelief:
 
     def _mean_probability(self, encoded: Encoded) -> NDArray[np.float64]:
         size = len(encoded.count)
-        # few batch shapes, so that few programs are compiled
-        padded = max(_SMALLEST_BATCH, 1 << max(size - 1, 0).bit_length())
-        pad = ((0, padded - size), (0, 0), (0, 0))
-        mean = _mean_probability(
-            np.pad(encoded.count, pad),
-            np.pad(encoded.score, pad),
-            self.intercept,
-            self.weight,
-            self.slope,
-            self.redundancy,
-        )
-        return np.asarray(mean, dtype=np.float64)[:size]
+        # one shape: one program is compiled, and the company of a query does not change its sums
+        pad = ((0, -size % _ROWS_AT_ONCE), (0, 0), (0, 0))
+        count, score = np.pad(encoded.count, pad), np.pad(encoded.score, pad)
+        parameters = (self.intercept, self.weight, self.slope, self.redundancy)
+        means = [
+            _mean_probability(
+                count[at : at + _ROWS_AT_ONCE], score[at : at + _ROWS_AT_ONCE], *parameters
+            )
+            for at in range(0, size, _ROWS_AT_ONCE)
+        ]
+        return np.concatenate(means).astype(np.float64)[:size]
 
 
 def _log_odds(count: Any, score: Any, intercept: Any, weight: Any, slope: Any, rho: Any) -> Any:

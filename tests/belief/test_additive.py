@@ -131,20 +131,35 @@ def num_programs() -> int:
     return int(compiled._cache_size())
 
 
-def test_batches_of_up_to_64_share_one_program() -> None:
+def test_all_batches_share_one_program() -> None:
     belief = additive_belief()
     query = BeliefQuery(TARGET, near(2))
     belief.probabilities([query])
     before = num_programs()
-    sizes = range(1, 65)
+    sizes = [*range(1, 66), 128, 200]
     answers = [belief.probabilities([query] * size).probabilities for size in sizes]
     assert num_programs() == before
-    assert {len(found) for found in answers} == set(sizes)
+    assert [len(found) for found in answers] == sizes
     assert len(np.unique(np.concatenate(answers))) == 1
-    belief.probabilities([query] * 65)
-    doubled = num_programs()
-    belief.probabilities([query] * 128)
-    assert num_programs() == doubled <= before + 1
+
+
+def test_the_company_of_a_query_does_not_change_its_answer() -> None:
+    """To the last bit, so that shards may be cut anywhere."""
+    belief = additive_belief()
+    rng = np.random.default_rng(0)
+    queries = [
+        BeliefQuery(
+            TARGET, (*near(int(rng.integers(9)), -rng.random()), *far(int(rng.integers(9))))
+        )
+        for _ in range(150)
+    ]
+    together = belief.probabilities(queries).probabilities
+    assert len(np.unique(together)) > 100
+    order = rng.permutation(len(queries))
+    shuffled = belief.probabilities([queries[i] for i in order]).probabilities
+    assert np.array_equal(shuffled, together[order])
+    alone = [belief.probabilities([query]).probabilities[0] for query in queries]
+    assert np.array_equal(alone, together)
 
 
 def test_probabilities_average_over_draws_of_the_posterior() -> None:
