@@ -6,7 +6,7 @@ becomes a reason, and one bad item never costs the others their answers.
 """
 
 from bed.transport.batches import Failure, in_order, send_batches
-from bed.transport.cached import CachedTransport
+from bed.transport.cached import CachedTransport, Store
 from bed.transport.http import HttpTransport
 from bed.transport.metrics import PrefixTokens, prefix_tokens
 from bed.transport.scripted import ScriptedTransport
@@ -25,6 +25,7 @@ __all__ = [
     "PrefixTokens",
     "Reply",
     "ScriptedTransport",
+    "Store",
     "Tally",
     "Transport",
     "Vetting",

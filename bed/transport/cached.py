@@ -6,16 +6,31 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
 
 from bed.transport.batches import in_order
-from bed.transport.store import AnswerStore
 from bed.transport.tally import Tally
 from bed.transport.values import Call, OnReply, Reply, Transport
 
-__all__ = ["CachedTransport"]
+__all__ = ["CachedTransport", "Store"]
 
 _SECONDS_BETWEEN_KEEPS = 1.0
+
+
+class Store(Protocol):
+    """Keeps JSON values by key, as `bed.transport.AnswerStore` does; it fails by sqlite3.Error."""
+
+    def recall(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
+        """Return the answers that are there, by key."""
+        ...
+
+    def keep(self, answers: Mapping[bytes, Any]) -> None:
+        """Keep answers, all of them or none."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds open."""
+        ...
 
 
 class CachedTransport:
@@ -32,7 +47,7 @@ class CachedTransport:
         identity: JSON of what answers depend on beside the call: revision, precision, ...
     """
 
-    def __init__(self, transport: Transport, store: AnswerStore, identity: Any) -> None:
+    def __init__(self, transport: Transport, store: Store, identity: Any) -> None:
         self.transport, self.store, self.identity = transport, store, identity
 
     @property

@@ -120,11 +120,13 @@ class Replicas:
     def _list(self, urls: Sequence[str]) -> None:
         for url in self._listed.keys() - set(urls):
             self._listed.pop(url).is_gone = True
-        self._listed = {url: self._listed.get(url) or self._new(url) for url in urls}
+        # those who share a replica share what it may have in flight
+        num_askers = max(1.0, self.share[1] / max(1, len(urls)))
+        slots = max(1, int(self.endpoint.max_in_flight / num_askers))
+        self._listed = {url: self._listed.get(url) or self._new(url, slots) for url in urls}
 
-    def _new(self, url: str) -> Replica:
-        slots = Semaphore(self.endpoint.max_in_flight)
-        return Replica(url, slots, self._clock, self._is_vetted)
+    def _new(self, url: str, slots: int) -> Replica:
+        return Replica(url, Semaphore(slots), self._clock, self._is_vetted)
 
 
 def _arranged(replicas: Sequence[Replica], prefix: str, turn: int) -> list[Replica]:

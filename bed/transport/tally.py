@@ -38,6 +38,21 @@ class Tally:
         with self._lock:
             self._counts[server, bin_] += 1
 
+    def take(self) -> dict[Key, int]:
+        """Return everything counted, and start anew: for a tally elsewhere, see `give`."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        return dict(counts)
+
+    def give(self, counts: Mapping[Key, int]) -> None:
+        """Add what another tally counted.
+
+        Args:
+            counts: as `take` returns them.
+        """
+        with self._lock:
+            self._counts.update(counts)
+
     def snapshot(self) -> dict[str, int]:
         """Return the counters that are not 0, by name, over all servers."""
         return _named(self._copy())
