@@ -127,7 +127,11 @@ class Study:
 
 
 def _settings(model: object) -> dict[str, Any]:
-    """Return the name of a model's class and its plain fields, those of its parts included."""
+    """Return the name of a model's class and its plain fields, those of its parts included.
+
+    Where a model stands for another, whose answers it gives, it is the other.
+    """
+    model = getattr(model, "stands_for", model)
     found: dict[str, Any] = {"class": type(model).__name__}
     if is_dataclass(model):
         for item in fields(model):

@@ -12,9 +12,11 @@ hypothesis.settings.load_profile("bed")
 ROOT = Path(__file__).resolve().parents[1]
 NO_DATA = "no shared data"
 NO_VLLM = "needs vLLM"
+NO_NETWORK = "needs a network of its own"
 WARNINGS = {
     NO_DATA: "on real data did NOT run (no shared data; see BED_SHARED in CONTRIBUTING.md)",
     NO_VLLM: "on real model servers did NOT run (they need vLLM: make test-vllm)",
+    NO_NETWORK: "on a Ray fleet did NOT run (they need a network of their own: make test-fleet)",
 }
 
 

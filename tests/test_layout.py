@@ -20,7 +20,7 @@ LAYERS = (
     {"atomic", "errors", "evidence", "information", "seeds"},
     {"domains", "prompts", "protocols", "transport", "worlds"},
     {"chat", "tokens"},
-    {"belief", "simulators"},
+    {"belief", "fleet", "simulators"},
     {"estimators"},
     {"policies"},
     {"assays", "campaign", "engine", "episodes", "evaluation", "plots", "report", "runs", "serve"}

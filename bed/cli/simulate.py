@@ -2,8 +2,9 @@
 
 import json
 import signal
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,8 @@ from bed.errors import DataError
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bed.engine import Engine
+    from bed.fleet import Fleet
     from bed.simulation import Study
 
 __all__ = ["simulate"]
@@ -79,6 +82,21 @@ def simulate(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run of --out, or show a finished one.")
     ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="Ask the models on so many Ray workers; they give the same answers. By default "
+            "in this process; with --ray one for each server of an endpoint, or for each node."
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Join this Ray cluster: HOST:PORT, or auto for the one of this node. By default "
+            "RAY_ADDRESS, and without that a cluster that is started here for the run.",
+        ),
+    ] = None,
 ) -> None:
     """Simulate experiment selection and compare policies.
 
@@ -86,7 +104,8 @@ def simulate(
     chooses again. One belief model, the tracker, scores all of them. Without options, exact
     synthetic worlds. Stand-ins for language models are fitted on the training split of an episode
     file once and kept beside it (NAME.stand-ins-KEY.json). With an engine file, language models
-    play the parts that it gives them.
+    play the parts that it gives them. With --workers or --ray beliefs and simulators answer on a
+    fleet of workers; docs/engine.md says how it bears faults.
     """
     from bed.atomic import require_writable
     from bed.engine import connected, engine_study, file_study, load_engine, world_study
@@ -114,15 +133,22 @@ def simulate(
     notes = Console(stderr=True)
     with ExitStack() as stack:
         with notes.status("Preparing episodes and models (stand-ins are fitted once a file) ..."):
+            models = None if engine is None else load_engine(engine)
+            elsewhere: dict[str, Any] = {}
+            store: dict[str, Any] = {}
+            if workers is not None or ray is not None:
+                fleet = stack.enter_context(_fleet(models, workers, ray))
+                elsewhere, store = {"spread": fleet.spread}, {"open_store": fleet.open_store}
             sources = None
-            if engine is not None:
-                sources = stack.enter_context(connected(load_engine(engine), episodes, seed))
+            if models is not None:
+                sources = stack.enter_context(connected(models, episodes, seed, **store))
+            asked = (policy or (), limit, steps, seed)
             if episodes is None:
-                study = world_study(world or "graded", policy or (), limit, steps, seed)
+                study = world_study(world or "graded", *asked, **elsewhere)
             elif sources is None:
-                study = file_study(episodes, policy or (), limit, steps, seed)
+                study = file_study(episodes, *asked, **elsewhere)
             else:
-                study = engine_study(sources, episodes, policy or (), limit, steps, seed)
+                study = engine_study(sources, episodes, *asked, **elsewhere)
         before = {} if sources is None else sources.prefix_tokens()
 
         def usage() -> dict[str, Any]:
@@ -144,6 +170,26 @@ def simulate(
     print_report(found)
     if sources is not None:
         print_tallies(spent)
+
+
+@contextmanager
+def _fleet(engine: "Engine | None", workers: int | None, address: str | None) -> Iterator["Fleet"]:
+    """Open a fleet of so many workers, by default of one for each server of an endpoint."""
+    from bed.engine.settings import TransformersSettings
+    from bed.fleet import open_fleet
+
+    parts = [] if engine is None else list(engine.parts().values())
+    if workers is None and engine is not None:
+        counts = [len(engine.endpoint(name).listed()) for name in engine.endpoints]
+        workers = max(counts, default=None)
+    # only what says so needs a GPU: a part without a device takes one where it finds it
+    is_on_gpu = any(
+        isinstance(part, TransformersSettings) and (part.device or "").startswith("cuda")
+        for part in parts
+    )
+    # Ray says on stdout that a worker died; stdout is for the result
+    with open_fleet(workers, address, float(is_on_gpu)) as fleet, redirect_stdout(sys.stderr):
+        yield fleet
 
 
 def _kept(
@@ -172,6 +218,7 @@ def _run(
     study: "Study", partial: Path | None, resume: bool, notes: Console, usage: Usage
 ) -> "xr.Dataset":
     """Run the study with progress; what is done stays in `partial` when it is broken off."""
+    from bed.fleet import FleetError
     from bed.simulation import simulate as run_study
     from bed.transport import EndpointDownError
 
@@ -186,7 +233,7 @@ def _run(
                 progress.update(task, completed=done, total=total)
 
             return run_study(study, partial, resume, on_progress, usage)
-    except (KeyboardInterrupt, EndpointDownError) as error:
+    except (KeyboardInterrupt, EndpointDownError, FleetError) as error:
         if partial is not None:
             what = "Interrupted" if isinstance(error, KeyboardInterrupt) else "Broken off"
             notes.print(f"{what}; {partial} is kept: go on with --resume.", markup=False)

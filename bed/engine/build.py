@@ -44,6 +44,7 @@ from bed.transport import (
     CachedTransport,
     HttpTransport,
     PrefixTokens,
+    Store,
     Transport,
     prefix_tokens,
 )
@@ -118,6 +119,7 @@ def connected(
     seed: int = 0,
     uses_cache: bool = True,
     vets: bool = True,
+    open_store: Callable[[Path, int], Store] = AnswerStore,
 ) -> Iterator[Sources]:
     """Open the endpoints that the parts of an engine ask, and close them at the end.
 
@@ -127,6 +129,7 @@ def connected(
         seed: of stand-ins.
         uses_cache: whether answers may come from the cache that the file names.
         vets: whether a server is asked nothing until it gives golden prompts their logits.
+        open_store: opens the cache, given its path and its limit in bytes.
 
     Raises:
         DataError: for a cache that cannot be used.
@@ -143,7 +146,7 @@ def connected(
         }
         transports: dict[str, Transport] = dict(servers)
         if (cache := engine.cache) is not None and uses_cache:
-            store = stack.enter_context(closing(AnswerStore(cache.path, cache.max_mb * _MB)))
+            store = stack.enter_context(closing(open_store(cache.path, cache.max_mb * _MB)))
             transports = {
                 name: CachedTransport(of, store, engine.answered_by(name))
                 for name, of in transports.items()

@@ -31,6 +31,7 @@ from bed.simulators.exact import ExactSimulator
 from bed.simulators.exemplar import fit_exemplar_simulator
 from bed.simulators.routed import DomainSimulator
 from bed.standins import cached_stand_ins, stand_ins_key
+from bed.transport import HttpTransport
 from bed.worlds import World
 
 __all__ = [
@@ -46,6 +47,15 @@ __all__ = [
 
 _TRAINING_WORLDS = 128
 _DEFAULT_WORLDS = 128
+
+
+Spread = Callable[[Mapping[str, Any], Mapping[str, HttpTransport]], Mapping[str, Any]]
+"""Models by name, and the servers that they ask -> models that answer alike, see `Fleet.spread`."""
+
+
+def _here(parts: Mapping[str, Any], servers: Mapping[str, HttpTransport]) -> Mapping[str, Any]:
+    """Leave models in this process."""
+    return parts
 
 
 @dataclass(frozen=True)
@@ -113,6 +123,7 @@ def world_study(
     limit: int | None = None,
     num_steps: int | None = None,
     seed: int = 0,
+    spread: Spread = _here,
 ) -> Study:
     """Return a study of episodes drawn from exact worlds; the tracker is the exact belief.
 
@@ -122,15 +133,21 @@ def world_study(
         limit: how many episodes, 128 by default.
         num_steps: experiments an episode; all by default.
         seed: of the worlds and of the run.
+        spread: sends models elsewhere.
     """
     names = _checked(policies, WORLD_POLICIES, limit)
     drawn = sample_world_episodes(name, limit or _DEFAULT_WORLDS, seed)
     training = sample_world_episodes(name, _TRAINING_WORLDS, seed, "train")
-    belief = ExactBelief(drawn.worlds)
+    parts = spread(
+        {
+            "belief": ExactBelief(drawn.worlds),
+            "exemplar": fit_exemplar_simulator(training.episodes),
+            "simulator": ExactSimulator(drawn.worlds),
+        },
+        {},
+    )
     models = Models(
-        belief=belief,
-        exemplar=fit_exemplar_simulator(training.episodes),
-        simulator=ExactSimulator(drawn.worlds),
+        **parts,
         base_rates=None,
         episodes={episode.id: episode for episode in drawn.episodes},
         worlds=drawn.worlds,
@@ -138,7 +155,7 @@ def world_study(
     return Study(
         drawn.episodes,
         {policy: _BUILDERS[policy](models) for policy in names},
-        {"exact": belief},
+        {"exact": models.belief},
         seed,
         num_steps,
         {"world": name, "version": __version__},
@@ -151,6 +168,7 @@ def file_study(
     limit: int | None = None,
     num_steps: int | None = None,
     seed: int = 0,
+    spread: Spread = _here,
 ) -> Study:
     """Return a study of the test split of an episode file, with stand-ins fitted on its training.
 
@@ -163,6 +181,7 @@ def file_study(
             split by default.
         num_steps: experiments an episode; all by default.
         seed: of the subset, the stand-ins and the run.
+        spread: sends models elsewhere.
 
     Raises:
         DataError: for a file without test or training episodes.
@@ -175,17 +194,25 @@ def file_study(
             f"{path} has test episodes of {sorted(lacking)} but no training episodes of it to fit "
             "stand-ins on; build a larger file"
         )
-    belief = DomainBelief({domain: part.belief for domain, part in fitted.items()})
+    of_domain = fitted.items()
+    parts = spread(
+        {
+            "belief": DomainBelief({domain: part.belief for domain, part in of_domain}),
+            "disjoint": DomainBelief({domain: part.disjoint for domain, part in of_domain}),
+            "exemplar": DomainSimulator({domain: part.exemplar for domain, part in of_domain}),
+            "simulator": DomainSimulator({domain: part.conditional for domain, part in of_domain}),
+        },
+        {},
+    )
     models = Models(
-        belief=belief,
-        exemplar=DomainSimulator({domain: part.exemplar for domain, part in fitted.items()}),
-        simulator=DomainSimulator({domain: part.conditional for domain, part in fitted.items()}),
+        belief=parts["belief"],
+        exemplar=parts["exemplar"],
+        simulator=parts["simulator"],
         base_rates={tag: rate for part in fitted.values() for tag, rate in part.base_rates.items()},
         episodes={episode.id: episode for episode in test},
         worlds={},
     )
-    disjoint = DomainBelief({domain: part.disjoint for domain, part in fitted.items()})
-    trackers: dict[str, BeliefModel] = {"own": belief, "disjoint": disjoint}
+    trackers: dict[str, BeliefModel] = {"own": parts["belief"], "disjoint": parts["disjoint"]}
     setup = {"stand_ins": stand_ins_key(path, seed), "version": __version__}
     return Study(
         test,
@@ -204,6 +231,7 @@ def engine_study(
     limit: int | None = None,
     num_steps: int | None = None,
     seed: int = 0,
+    spread: Spread = _here,
 ) -> Study:
     """Return a study of the test split of an episode file with the models of an engine file.
 
@@ -216,6 +244,7 @@ def engine_study(
         limit: see `file_study`.
         num_steps: likewise.
         seed: of the subset, of stand-ins and of the run.
+        spread: sends beliefs and the simulator elsewhere.
 
     Raises:
         DataError: for a file without test episodes, or a part that cannot be built.
@@ -229,14 +258,20 @@ def engine_study(
     rates = None
     if engine.policy.base_rates:
         rates = training_base_rates(read_episodes(path, "train").episodes) or None
-    belief, simulator = build_belief(sources, "belief"), build_simulator(sources)
-    trackers: dict[str, BeliefModel] = {"own": belief}
+    built: dict[str, Any] = {
+        "belief": build_belief(sources, "belief"),
+        "simulator": build_simulator(sources),
+    }
     if engine.tracker is not None:
-        trackers["tracker"] = build_belief(sources, "tracker")
+        built["tracker"] = build_belief(sources, "tracker")
+    parts = spread(built, sources.servers)
+    trackers: dict[str, BeliefModel] = {"own": parts["belief"]}
+    if "tracker" in parts:
+        trackers["tracker"] = parts["tracker"]
     models = Models(
-        belief=belief,
-        exemplar=simulator,
-        simulator=simulator,
+        belief=parts["belief"],
+        exemplar=parts["simulator"],
+        simulator=parts["simulator"],
         base_rates=rates,
         episodes={episode.id: episode for episode in test},
         worlds={},
